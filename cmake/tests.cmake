@@ -1,0 +1,17 @@
+# Every tests/{unit,kernel,method}/test_NAME.c is a program; every
+# tests/cli/NAME.sh is run with METE=path of the binary.
+file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/kernel/test_*.c tests/method/test_*.c)
+foreach(source IN LISTS test_sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE src tests)
+  target_link_libraries(${name} PRIVATE mete_lib)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+endforeach()
+file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)
+list(FILTER cli_tests EXCLUDE REGEX "/lib\\.sh$")
+foreach(script IN LISTS cli_tests)
+  get_filename_component(name ${script} NAME_WE)
+  add_test(NAME cli_${name} COMMAND bash ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(cli_${name} PROPERTIES ENVIRONMENT "METE=$<TARGET_FILE:mete>")
+endforeach()

@@ -1,0 +1,66 @@
+/* error.c - error codes and the per-thread sentence. */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char sentence[1024];
+
+int fail(int code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    return code;
+}
+
+int fail_within(int code, const char *fmt, ...)
+{
+    char inner[sizeof sentence];
+    memcpy(inner, sentence, sizeof inner);
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof sentence)
+        snprintf(sentence + n, sizeof sentence - (size_t)n, ": %s", inner);
+    return code;
+}
+
+const char *mete_errmsg(void)
+{
+    return sentence;
+}
+
+static const struct {
+    int code;
+    const char *name, *text;
+} errors[] = {
+    {0, "OK", "done"},
+#define METE_X(name, code, text) {code, #name, text},
+    METE_ERRORS(METE_X)
+#undef METE_X
+};
+
+const char *mete_errname(int code)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].code == code)
+            return errors[i].name;
+    return "unknown";
+}
+
+const char *mete_errtext(int code)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].code == code)
+            return errors[i].text;
+    return "unknown error";
+}
+
+const char *mete_version(void)
+{
+    return METE_VERSION;
+}

@@ -1,0 +1,13 @@
+/* log.h - what the library has to say goes through one callback. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "mete.h"
+
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Reports progress; 0, or METE_ESTOPPED when the caller asked to stop. */
+int progress(const char *what, double done, double total);
+
+#endif

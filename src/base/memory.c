@@ -1,0 +1,104 @@
+/* memory.c - host memory: checked small allocations and the large-page arena. */
+#include "base/memory.h"
+#include "base/error.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGN = 64, LARGE_PAGE = 2 << 20 };
+
+static void *checked(void *p, size_t bytes)
+{
+    if (!p) {
+        fprintf(stderr, "mete: out of memory (%zu bytes)\n", bytes);
+        abort();
+    }
+    return p;
+}
+
+void *mem_alloc(size_t bytes)
+{
+    return checked(calloc(1, bytes ? bytes : 1), bytes);
+}
+
+void *mem_array(size_t count, size_t size)
+{
+    return checked(calloc(count ? count : 1, size ? size : 1), count * size);
+}
+
+void *mem_grow(void *old, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size)
+        return checked(NULL, SIZE_MAX);
+    size_t bytes = count * size;
+    return checked(realloc(old, bytes ? bytes : 1), bytes);
+}
+
+char *mem_string(const char *s)
+{
+    return checked(strdup(s), strlen(s));
+}
+
+char *mem_print(const char *fmt, ...)
+{
+    char *out = NULL;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&out, fmt, args);
+    va_end(args);
+    return checked(n < 0 ? NULL : out, 0);
+}
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+int arena_open(struct arena *a, size_t bytes)
+{
+    *a = (struct arena){0};
+    if (bytes == 0)
+        return 0;
+    size_t size = round_up(bytes, LARGE_PAGE);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return fail(METE_ENOMEM, "cannot reserve %.1f MB of working memory", (double)size / 1e6);
+    madvise(p, size, MADV_HUGEPAGE); /* a hint: smaller pages only cost speed */
+    a->base = p;
+    a->size = size;
+    return 0;
+}
+
+void arena_close(struct arena *a)
+{
+    if (a->base)
+        munmap(a->base, a->size);
+    *a = (struct arena){0};
+}
+
+void *arena_take(struct arena *a, size_t bytes)
+{
+    size_t at = round_up(a->used, ALIGN);
+    a->used = at + bytes;
+    if (a->used > a->peak)
+        a->peak = a->used;
+    if (!a->base)
+        return NULL; /* measuring */
+    assert(a->used <= a->size);
+    return a->base + at;
+}
+
+void arena_reset(struct arena *a)
+{
+    a->used = 0;
+}
+
+size_t arena_peak(const struct arena *a)
+{
+    return round_up(a->peak, ALIGN);
+}

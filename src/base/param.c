@@ -1,0 +1,339 @@
+/* param.c - reading, checking, finding and printing settings. */
+#include "base/param.h"
+#include "base/error.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static void *field(const struct param *row, void *state)
+{
+    return (char *)state + row->offset;
+}
+
+static const void *field_const(const struct param *row, const void *state)
+{
+    return (const char *)state + row->offset;
+}
+
+void param_defaults(const struct param *table, void *state)
+{
+    for (const struct param *row = table; row->name; row++) {
+        void *at = field(row, state);
+        switch (row->type) {
+        case PARAM_INT:
+        case PARAM_CHOICE:
+            *(int *)at = (int)row->initial;
+            break;
+        case PARAM_REAL:
+            *(double *)at = row->initial;
+            break;
+        case PARAM_BOOL:
+            *(bool *)at = row->initial != 0;
+            break;
+        case PARAM_TEXT:
+            snprintf(at, PARAM_TEXT_SIZE, "%s", row->choices ? row->choices : "");
+            break;
+        }
+    }
+}
+
+void param_set_add(struct param_set *set, const char *section, const struct param *table,
+                   void *state)
+{
+    assert(set->sections < PARAM_SECTIONS);
+    set->section[set->sections++] = (struct param_section){section, table, state};
+    param_defaults(table, state);
+}
+
+void param_key(const struct param_section *section, const struct param *row, char *out, size_t size)
+{
+    if (strchr(row->name, '.') || !*section->name)
+        snprintf(out, size, "%s", row->name);
+    else
+        snprintf(out, size, "%s.%s", section->name, row->name);
+}
+
+/* Keys are equal when they differ only in '_' and '.'. */
+static bool same_key(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++) {
+        char x = *a == '_' ? '.' : *a, y = *b == '_' ? '.' : *b;
+        if (x != y)
+            return false;
+    }
+    return *a == *b;
+}
+
+static int edit_distance(const char *a, const char *b)
+{
+    enum { LIMIT = 64 };
+    size_t n = strlen(a), m = strlen(b);
+    if (n >= LIMIT || m >= LIMIT)
+        return LIMIT;
+    int row[LIMIT];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            int above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *nearest_word(const char *word, const char *const *candidates, int n)
+{
+    const char *best = NULL;
+    int best_distance = (int)strlen(word) / 2 + 1; /* farther than this helps nobody */
+    for (int i = 0; i < n; i++) {
+        int d = edit_distance(word, candidates[i]);
+        if (d < best_distance) {
+            best_distance = d;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+/* The known key nearest to `key`, compared with and without its section. */
+static const struct param *nearest_row(const struct param_set *set, const char *key, int *section)
+{
+    const struct param *best = NULL;
+    int best_distance = (int)strlen(key) / 2 + 2;
+    for (int s = 0; s < set->sections; s++)
+        for (const struct param *row = set->section[s].table; row->name; row++) {
+            char full[128];
+            param_key(&set->section[s], row, full, sizeof full);
+            int d = edit_distance(key, full), short_d = edit_distance(key, row->name);
+            if (short_d < d)
+                d = short_d;
+            if (d < best_distance) {
+                best_distance = d;
+                best = row;
+                *section = s;
+            }
+        }
+    return best;
+}
+
+const struct param *param_find(const struct param_set *set, const char *key, int *section)
+{
+    const struct param *found = NULL;
+    int matches = 0;
+    for (int s = 0; s < set->sections; s++)
+        for (const struct param *row = set->section[s].table; row->name; row++) {
+            char full[128];
+            param_key(&set->section[s], row, full, sizeof full);
+            if (same_key(key, full)) {
+                *section = s;
+                return row;
+            }
+            if (same_key(key, row->name)) {
+                found = row;
+                *section = s;
+                matches++;
+            }
+        }
+    if (matches == 1)
+        return found;
+    if (matches > 1) {
+        fail(METE_EINVAL, "'%s' is a setting of several sections; write section.%s", key, key);
+        return NULL;
+    }
+    int near_section = 0;
+    const struct param *near = nearest_row(set, key, &near_section);
+    if (near) {
+        char full[128];
+        param_key(&set->section[near_section], near, full, sizeof full);
+        fail(METE_EINVAL, "no setting named '%s'; did you mean '%s'?", key, full);
+    } else {
+        fail(METE_EINVAL, "no setting named '%s'; 'mete show NAME' lists those of a plug-in", key);
+    }
+    return NULL;
+}
+
+static int choice_index(const char *choices, const char *text)
+{
+    size_t n = strlen(text);
+    int index = 0;
+    for (const char *c = choices; c; index++) {
+        const char *end = strchr(c, '|');
+        size_t length = end ? (size_t)(end - c) : strlen(c);
+        if (length == n && strncmp(c, text, n) == 0)
+            return index;
+        c = end ? end + 1 : NULL;
+    }
+    return -1;
+}
+
+static int parse_bool(const char *text)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"};
+    static const char *const no[] = {"no", "false", "off", "0"};
+    for (int i = 0; i < 4; i++) {
+        if (strcasecmp(text, yes[i]) == 0)
+            return 1;
+        if (strcasecmp(text, no[i]) == 0)
+            return 0;
+    }
+    return -1;
+}
+
+/* Numbers may end in K or M: a budget is written 30K. */
+static bool parse_real(const char *text, double *out)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (end == text || errno == ERANGE)
+        return false;
+    if ((*end == 'K' || *end == 'k') && !end[1])
+        value *= 1e3, end++;
+    else if (*end == 'M' && !end[1])
+        value *= 1e6, end++;
+    *out = value;
+    return *end == '\0' && isfinite(value);
+}
+
+static int store_number(const struct param *row, void *state, const char *key, const char *text)
+{
+    double value;
+    bool whole = row->type == PARAM_INT;
+    if (!parse_real(text, &value) || (whole && value != floor(value)))
+        return fail(METE_EINVAL, "%s: expected a %s, got '%s'", key,
+                    whole ? "whole number" : "number", text);
+    if (value < row->min || value > row->max)
+        return fail(METE_EINVAL, "%s: expected %g..%g, got '%s'", key, row->min, row->max, text);
+    if (whole)
+        *(int *)field(row, state) = (int)value;
+    else
+        *(double *)field(row, state) = value;
+    return 0;
+}
+
+int param_store(const struct param *row, void *state, const char *key, const char *text)
+{
+    int value;
+    switch (row->type) {
+    case PARAM_INT:
+    case PARAM_REAL:
+        return store_number(row, state, key, text);
+    case PARAM_BOOL:
+        if ((value = parse_bool(text)) < 0)
+            return fail(METE_EINVAL, "%s: expected yes or no, got '%s'", key, text);
+        *(bool *)field(row, state) = value;
+        return 0;
+    case PARAM_CHOICE:
+        if ((value = choice_index(row->choices, text)) < 0)
+            return fail(METE_EINVAL, "%s: expected %s, got '%s'", key, row->choices, text);
+        *(int *)field(row, state) = value;
+        return 0;
+    case PARAM_TEXT:
+        if (strlen(text) >= PARAM_TEXT_SIZE)
+            return fail(METE_EINVAL, "%s: longer than %d characters", key, PARAM_TEXT_SIZE - 1);
+        strcpy(field(row, state), text);
+        return 0;
+    }
+    return fail(METE_EINVAL, "%s: unknown kind of setting", key);
+}
+
+int param_set_text(struct param_set *set, const char *key, const char *text)
+{
+    int section = 0;
+    const struct param *row = param_find(set, key, &section);
+    if (!row)
+        return METE_EINVAL;
+    char full[128];
+    param_key(&set->section[section], row, full, sizeof full);
+    return param_store(row, set->section[section].state, full, text);
+}
+
+int param_set_all(struct param_set *set, const char *const *assignments)
+{
+    for (int i = 0; assignments && assignments[i]; i++) {
+        char key[128];
+        const char *equals = strchr(assignments[i], '=');
+        size_t length = equals ? (size_t)(equals - assignments[i]) : 0;
+        if (length == 0 || length >= sizeof key)
+            return fail(METE_EINVAL, "expected key=value, got '%s'", assignments[i]);
+        memcpy(key, assignments[i], length);
+        key[length] = '\0';
+        int err = param_set_text(set, key, equals + 1);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+static void copy_choice(const char *choices, int index, char *out, size_t size)
+{
+    const char *c = choices;
+    while (index-- > 0)
+        c = strchr(c, '|') + 1;
+    const char *end = strchr(c, '|');
+    snprintf(out, size, "%.*s", end ? (int)(end - c) : (int)strlen(c), c);
+}
+
+/* The shortest decimal that reads back as the same double. */
+static void print_real(double value, char *out, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(out, size, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            return;
+    }
+}
+
+void param_text(const struct param *row, const void *state, char *out, size_t size)
+{
+    const void *at = field_const(row, state);
+    switch (row->type) {
+    case PARAM_INT:
+        snprintf(out, size, "%d", *(const int *)at);
+        break;
+    case PARAM_REAL:
+        print_real(*(const double *)at, out, size);
+        break;
+    case PARAM_BOOL:
+        snprintf(out, size, "%s", *(const bool *)at ? "yes" : "no");
+        break;
+    case PARAM_CHOICE:
+        copy_choice(row->choices, *(const int *)at, out, size);
+        break;
+    case PARAM_TEXT:
+        snprintf(out, size, "%s", (const char *)at);
+        break;
+    }
+}
+
+void param_range(const struct param *row, char *out, size_t size)
+{
+    switch (row->type) {
+    case PARAM_INT:
+    case PARAM_REAL:
+        snprintf(out, size, "%g..%g", row->min, row->max);
+        break;
+    case PARAM_BOOL:
+        snprintf(out, size, "yes|no");
+        break;
+    case PARAM_CHOICE:
+        snprintf(out, size, "%s", row->choices);
+        break;
+    case PARAM_TEXT:
+        snprintf(out, size, "text");
+        break;
+    }
+}

@@ -1,0 +1,147 @@
+/* pool.c - threads that wait on one condition and take pieces from a counter. */
+#include "base/pool.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pool {
+    int threads;
+    pthread_t *ids; /* threads - 1: the caller is the first */
+    pthread_mutex_t lock;
+    pthread_cond_t start, done;
+    unsigned generation;
+    int busy;
+    bool closing;
+    /* the work at hand */
+    pool_fn *work;
+    void *user;
+    int pieces;
+    atomic_int next;
+    /* its first failure, by piece number */
+    int failed_piece, failed_code;
+    char failed_sentence[1024];
+};
+
+struct worker {
+    struct pool *pool;
+    int lane;
+};
+
+static void note_failure(struct pool *p, int piece, int code)
+{
+    pthread_mutex_lock(&p->lock);
+    if (!p->failed_code || piece < p->failed_piece) {
+        p->failed_piece = piece;
+        p->failed_code = code;
+        strncpy(p->failed_sentence, mete_errmsg(), sizeof p->failed_sentence - 1);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void take_pieces(struct pool *p, int lane)
+{
+    for (;;) {
+        int piece = atomic_fetch_add(&p->next, 1);
+        if (piece >= p->pieces)
+            return;
+        int code = p->work(p->user, piece, lane);
+        if (code)
+            note_failure(p, piece, code);
+    }
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker w = *(struct worker *)arg;
+    free(arg);
+    struct pool *p = w.pool;
+    unsigned seen = 0;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        while (p->generation == seen && !p->closing)
+            pthread_cond_wait(&p->start, &p->lock);
+        if (p->closing)
+            break;
+        seen = p->generation;
+        pthread_mutex_unlock(&p->lock);
+        take_pieces(p, w.lane);
+        pthread_mutex_lock(&p->lock);
+        if (--p->busy == 0)
+            pthread_cond_signal(&p->done);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+int pool_open(struct pool **out, int threads)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct pool *p = mem_alloc(sizeof *p);
+    p->threads = threads > 0 ? threads : cores > 0 ? (int)cores : 1;
+    p->ids = mem_array((size_t)p->threads, sizeof *p->ids);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->start, NULL);
+    pthread_cond_init(&p->done, NULL);
+    for (int lane = 1; lane < p->threads; lane++) {
+        struct worker *w = mem_alloc(sizeof *w);
+        *w = (struct worker){p, lane};
+        if (pthread_create(&p->ids[lane - 1], NULL, worker_main, w) != 0) {
+            free(w);
+            p->threads = lane;
+            pool_close(p);
+            return fail(METE_ENOMEM, "cannot start thread %d of %d", lane + 1, threads);
+        }
+    }
+    *out = p;
+    return 0;
+}
+
+void pool_close(struct pool *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->closing = true;
+    pthread_cond_broadcast(&p->start);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < p->threads - 1; i++)
+        pthread_join(p->ids[i], NULL);
+    pthread_cond_destroy(&p->start);
+    pthread_cond_destroy(&p->done);
+    pthread_mutex_destroy(&p->lock);
+    free(p->ids);
+    free(p);
+}
+
+int pool_threads(const struct pool *p)
+{
+    return p->threads;
+}
+
+int pool_run(struct pool *p, int pieces, pool_fn *work, void *user)
+{
+    pthread_mutex_lock(&p->lock);
+    p->work = work;
+    p->user = user;
+    p->pieces = pieces;
+    atomic_store(&p->next, 0);
+    p->failed_code = 0;
+    p->busy = p->threads - 1;
+    p->generation++;
+    pthread_cond_broadcast(&p->start);
+    pthread_mutex_unlock(&p->lock);
+
+    take_pieces(p, 0);
+
+    pthread_mutex_lock(&p->lock);
+    while (p->busy > 0)
+        pthread_cond_wait(&p->done, &p->lock);
+    int code = p->failed_code;
+    pthread_mutex_unlock(&p->lock);
+    return code ? fail(code, "%s", p->failed_sentence) : 0;
+}

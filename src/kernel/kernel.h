@@ -1,0 +1,206 @@
+/* kernel.h - the table of task-batched operations.
+ *
+ * Everything above this folder is written once against `struct kernels`.  Every
+ * operation works on T tasks at once.  Vectors of parameters are shared by the
+ * tasks or one per task; activations are always one set per task.
+ *
+ * The memory layout belongs to the kernel set: above kernel/ nobody indexes an
+ * activation or a parameter.  ref/ is the specification, in plain loops; a set
+ * is right when tests/kernel/ cannot tell it from ref/.
+ *
+ * Operations return void: shapes are checked when a net is built, and a device
+ * that fails says so at sync().  An operation may be asynchronous; operations of
+ * one device happen in the order of the calls.
+ *
+ * Where a paper's formula has one: x input, z convolution, xh normalised z,
+ * y = gamma xh + beta, a output; dX the gradient with respect to X; RX the
+ * tangent of X in the direction v (Pearlmutter's R-operator).
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LAYERS_MAX = 8 };
+
+enum tensor { /* the named tensors of a layer, in the order of a state_dict */
+    TENSOR_WEIGHT, /* conv (out_c, in_c, 3, 3); dense (out_c, in_c * in_h * in_w) in c,h,w order */
+    TENSOR_BIAS,   /* (out_c) */
+    TENSOR_GAMMA,  /* (out_c), where the layer normalises */
+    TENSOR_BETA,   /* (out_c) */
+    TENSOR_MEAN,   /* (out_c), running statistics: not trained by gradients */
+    TENSOR_VAR,    /* (out_c) */
+    TENSORS
+};
+
+/* A layer is a block, the unit of fusing:
+ *   conv:  3x3 convolution (padding 1, stride 1 or 2) + bias, batch norm, ReLU,
+ *          then 2x2 max-pooling (stride 2, ceil) if `pool`
+ *   dense: x W^T + bias, then ReLU if `relu`
+ */
+struct layer {
+    enum { LAYER_CONV, LAYER_DENSE } kind;
+    int in_h, in_w, in_c;     /* dense: the shape of the features it reads */
+    int conv_h, conv_w;       /* conv: the size before pooling */
+    int out_h, out_w, out_c;  /* dense: 1 x 1 x out_c */
+    int stride;
+    bool pool, relu;          /* conv: relu is always on */
+    double eps;               /* of the batch norm */
+    size_t offset[TENSORS];   /* into a parameter vector, in elements; set by layout() */
+};
+
+/* The images of T tasks.  Task t has count[t] of them, at most n. */
+struct batch {
+    int tasks, n;
+    const int32_t *count; /* (tasks) device memory; NULL: n each */
+};
+
+/* Which images make the batch-norm statistics of a pass: the first `stat` of each
+ * task (at most its count).  n: the pass's own ("batch").  The support's number:
+ * query images are normalised by the support's statistics, and gradients flow
+ * through them ("support").  0: TENSOR_MEAN and TENSOR_VAR ("running"). */
+struct norm {
+    int stat;
+};
+
+/* One vector per task; stride 0: shared.  In elements. */
+struct vec {
+    void *at;
+    size_t stride;
+};
+
+/* Pictures or feature rows to gather from, items x (h, w, c). */
+struct images {
+    const void *data; /* as opened: device memory */
+    enum { IMAGES_U8, IMAGES_F32 } type;
+    bool planar;      /* (c, h, w) instead of (h, w, c) */
+    int h, w, c;
+    int64_t items;
+    float scale, shift; /* x = value * scale + shift */
+};
+
+/* The features a prototype loss reads: images first..first+count-1 of a pass. */
+struct features {
+    void *out, *dout;  /* output slots of the pass's last layer before the head */
+    struct batch batch;
+    int first, count;
+    const int32_t *labels; /* (tasks, batch.n) device memory; -1: ignored */
+};
+
+struct adam {
+    double lr, beta1, beta2, eps;
+    int64_t step; /* 1 for the first */
+};
+
+struct device;
+struct device_options {
+    int index;        /* which GPU */
+    bool full_fp32;   /* GPU: plain fp32 instead of TF32 */
+};
+
+struct kernels {
+    const char *name, *summary;
+    size_t elem;     /* bytes of an element of a vector: 4, or 8 where doubles are kept */
+    bool whole_shard; /* wants all tasks of a shard in one call (a GPU), not one task per thread */
+
+    /* -- the device; these may fail -- */
+    bool (*usable)(char *why, size_t size); /* false and a reason: not on this machine */
+    int (*open)(struct device **out, const struct device_options *options);
+    void (*close)(struct device *d); /* NULL is fine */
+    int (*alloc)(struct device *d, size_t bytes, void **out); /* 64-byte aligned, large pages, zeroed */
+    void (*release)(struct device *d, void *p, size_t bytes); /* NULL is fine */
+    void (*upload)(struct device *d, void *to, const void *from, size_t bytes);
+    void (*download)(struct device *d, void *to, const void *from, size_t bytes); /* waits */
+    int (*sync)(struct device *d);
+    int (*images_open)(struct device *d, struct images *images); /* host data becomes device data */
+    void (*images_close)(struct device *d, struct images *images);
+
+    /* -- layout -- */
+    /* Sets the offsets of the layers and returns the length of a parameter vector,
+     * trained tensors first: *trained is how many elements gradients move. */
+    size_t (*layout)(struct layer *layers, int n, size_t *trained);
+    /* Between a PyTorch-ordered host tensor and its place in a (shared) vector. */
+    void (*pack)(struct device *d, const struct layer *l, enum tensor which, const float *host, void *vector);
+    void (*unpack)(struct device *d, const struct layer *l, enum tensor which, const void *vector, float *host);
+    size_t (*input_bytes)(const struct layer *first, const struct batch *b);
+    /* What a pass keeps of a layer, and what its tangent keeps. */
+    size_t (*cache_bytes)(const struct layer *l, const struct batch *b);
+    size_t (*tangent_bytes)(const struct layer *l, const struct batch *b);
+    size_t (*scratch_bytes)(const struct layer *layers, int n, const struct batch *b);
+    /* Where a layer's output and the gradient of its output lie in a cache, or
+     * their tangents in a tangent cache. */
+    void *(*out)(const struct layer *l, const struct batch *b, void *cache);
+    void *(*dout)(const struct layer *l, const struct batch *b, void *cache);
+
+    /* -- the way in and out -- */
+    /* x (tasks, n) <- images[index[t*n+i]]; index in device memory, -1: zeros. */
+    void (*gather)(struct device *d, const struct layer *first, const struct batch *b,
+                   const struct images *from, const int32_t *index, void *x);
+    /* Rows (tasks, n, c*h*w) in c,h,w order on the host, from an output slot.  Waits. */
+    void (*rows)(struct device *d, const struct layer *l, const struct batch *b, const void *out, float *host);
+
+    /* -- layers.  x is the previous layer's output, `scratch` of scratch_bytes -- */
+    void (*forward)(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
+                    const void *x, struct vec theta, void *cache, void *scratch);
+    /* From dout(cache) to dx (NULL: not wanted) and this layer's tensors of grad,
+     * all of which are written.  Keeps in the cache what tangents need.
+     * With norm.stat 0, grad's MEAN and VAR are (running - this batch's). */
+    void (*backward)(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
+                     const void *x, struct vec theta, void *cache, void *dx, struct vec grad,
+                     void *scratch);
+    /* The tangent of forward: Rx NULL means zero.  Writes out(tangent). */
+    void (*forward_tangent)(struct device *d, const struct layer *l, const struct batch *b,
+                            struct norm norm, const void *x, const void *rx, struct vec theta,
+                            struct vec v, const void *cache, void *tangent, void *scratch);
+    /* The tangent of backward: from dout(tangent) to rdx and rgrad = this layer's
+     * part of H v.  MEAN and VAR are written as zeros. */
+    void (*backward_tangent)(struct device *d, const struct layer *l, const struct batch *b,
+                             struct norm norm, const void *x, const void *rx, struct vec theta,
+                             struct vec v, const void *cache, void *tangent, void *rdx,
+                             struct vec rgrad, void *scratch);
+
+    /* -- losses -- */
+    /* Softmax cross-entropy of the last layer `l`, times scale/(labelled images of
+     * the task) if `mean`, else times scale.  Writes dout(cache), probs (tasks, n,
+     * out_c) and loss (tasks).  Ignored images get no gradient. */
+    void (*xent)(struct device *d, const struct layer *l, const struct batch *b,
+                 const int32_t *labels, bool mean, void *cache, float *probs, float *loss);
+    /* From out(tangent) to dout(tangent), with the probabilities xent left. */
+    void (*xent_tangent)(struct device *d, const struct layer *l, const struct batch *b,
+                         const int32_t *labels, bool mean, const float *probs, void *tangent);
+    /* Prototypical loss (Snell et al. 2017): class means of the support (a class
+     * without support: the origin), minus squared distances as logits, mean
+     * cross-entropy over the query.  Writes the dout ranges of both, probs (tasks,
+     * query.batch.n, ways; rows first..) and loss (tasks).  With query labels -1 it
+     * only predicts.  `scratch` holds proto_bytes. */
+    void (*proto)(struct device *d, const struct layer *l, const struct features *support,
+                  const struct features *query, int ways, float *probs, float *loss, void *scratch);
+    size_t (*proto_bytes)(const struct layer *l, int tasks, int ways);
+
+    /* -- vectors of `len` elements, one per task or shared -- */
+    void (*zero)(struct device *d, void *to, size_t bytes);
+    void (*axpy)(struct device *d, int tasks, size_t len, struct vec to, struct vec y, double a,
+                 struct vec x); /* to = y + a x; to may be y or x */
+    /* to (shared) = sum over tasks of x, in a fixed order; added to `to` if `add`. */
+    void (*reduce)(struct device *d, int tasks, size_t len, void *to, struct vec x, bool add);
+    double (*dot)(struct device *d, size_t len, const void *x, const void *y); /* waits */
+    /* Optimiser steps on elements from..from+len-1: theta -= lr g (sgd), or Adam
+     * (Kingma & Ba 2015, eps outside the root).  g is scaled by `scale` first. */
+    void (*sgd)(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale, double lr);
+    void (*adam)(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
+                 const void *g, double scale, const struct adam *a);
+};
+
+extern const struct kernels kernels_ref;   /* float storage, double sums */
+extern const struct kernels kernels_ref64; /* all in double: for checking the checkers */
+const struct kernels *kernels_cpu(const char *isa); /* "avx512", "avx2", "portable"; NULL: not here */
+
+/* The set for a device name: "cpu" (the best the machine has, or METE_CPU), a CPU
+ * instruction set, "ref", "ref64", "cuda".  A sentence when there is none. */
+int kernels_find(const struct kernels **out, const char *name);
+/* All sets of this build, usable here or not; NULL past the last. */
+const struct kernels *kernels_at(int i);
+
+#endif
