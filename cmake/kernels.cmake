@@ -4,6 +4,10 @@ file(GLOB cpu_sources CONFIGURE_DEPENDS src/kernel/cpu/*.c)
 list(FILTER cpu_sources EXCLUDE REGEX "/cpu_choose\\.c$")
 target_sources(mete_lib PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src/kernel/cpu/cpu_choose.c)
 
+if(NOT cpu_sources)
+  return()
+endif()
+
 function(mete_cpu_kernels isa lanes)
   add_library(cpu_${isa} OBJECT ${cpu_sources})
   set_target_properties(cpu_${isa} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -25,7 +25,7 @@ int fail_within(int code, const char *fmt, ...)
     int n = vsnprintf(sentence, sizeof sentence, fmt, args);
     va_end(args);
     if (n >= 0 && (size_t)n < sizeof sentence)
-        snprintf(sentence + n, sizeof sentence - (size_t)n, ": %s", inner);
+        snprintf(sentence + n, sizeof sentence - (size_t)n, ": %.800s", inner);
     return code;
 }
 

@@ -1,0 +1,7 @@
+/* commands.h - the verbs, one cmd_NAME.c each. */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+int cmd_version(int argc, char **argv);
+
+#endif

@@ -1,0 +1,58 @@
+/* main.c - the command: a table of verbs. */
+#include "cli.h"
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"version", cmd_version, "print the version"},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+int cmd_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    printf("mete %s\n", mete_version());
+    return EXIT_DONE;
+}
+
+static void print_help(FILE *to)
+{
+    fputs("mete - meta-learning on a label budget\n\nusage: mete COMMAND [options]\n\n", to);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fputs("\n'mete COMMAND --help' says more, with examples.\n", to);
+}
+
+static void say(void *user, enum mete_log_level level, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "%s%s\n", level == METE_LOG_WARN ? "warning: " : "", message);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    mete_log_to(say, NULL);
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return cli_usage("no command '%s'; 'mete --help' lists them", name);
+}

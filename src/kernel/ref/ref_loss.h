@@ -1,0 +1,142 @@
+/* ref_loss.h - softmax cross-entropy and the prototypical loss. */
+
+/* Softmax of `logits` (ways) into p; returns log sum exp. */
+static double softmax(int ways, const double *logits, float *p)
+{
+    double top = logits[0], sum = 0;
+    for (int j = 1; j < ways; j++)
+        top = logits[j] > top ? logits[j] : top;
+    for (int j = 0; j < ways; j++)
+        sum += exp(logits[j] - top);
+    for (int j = 0; j < ways; j++)
+        p[j] = (float)(exp(logits[j] - top) / sum);
+    return top + log(sum);
+}
+
+/* What an image's loss is multiplied by: 1/(labelled images) for a mean. */
+static double image_weight(int n, const int32_t *labels, bool mean)
+{
+    int labelled = 0;
+    for (int i = 0; i < n; i++)
+        labelled += labels[i] >= 0;
+    return mean && labelled > 0 ? 1.0 / labelled : 1;
+}
+
+static void ref_xent(struct device *d, const struct layer *l, const struct batch *b,
+                     const int32_t *labels, bool mean, void *cache, float *probs, float *loss)
+{
+    (void)d;
+    int ways = l->out_c;
+    double *logits = malloc((size_t)ways * sizeof *logits);
+    for (int t = 0; t < b->tasks; t++) {
+        int n = count_of(b, t);
+        const int32_t *y = labels + t * b->n;
+        struct ref_cache k = cache_of(l, b, cache, t);
+        double weight = image_weight(n, y, mean), sum = 0;
+        for (int i = 0; i < n; i++) {
+            float *p = probs + (size_t)(t * b->n + i) * (size_t)ways;
+            for (int j = 0; j < ways; j++)
+                logits[j] = k.out[i * ways + j];
+            double lse = softmax(ways, logits, p);
+            for (int j = 0; j < ways; j++) /* not p - 1: that cancels when p is near 1 */
+                k.dout[i * ways + j] = y[i] < 0 ? 0 : (REAL)(weight * (exp(logits[j] - lse) - (j == y[i])));
+            if (y[i] >= 0)
+                sum += lse - logits[y[i]];
+        }
+        loss[t] = (float)(weight * sum);
+    }
+    free(logits);
+}
+
+static void ref_xent_tangent(struct device *d, const struct layer *l, const struct batch *b,
+                             const int32_t *labels, bool mean, const float *probs, void *tangent)
+{
+    (void)d;
+    int ways = l->out_c;
+    for (int t = 0; t < b->tasks; t++) {
+        int n = count_of(b, t);
+        const int32_t *y = labels + t * b->n;
+        struct ref_cache r = cache_of(l, b, tangent, t);
+        double weight = image_weight(n, y, mean);
+        for (int i = 0; i < n; i++) {
+            const float *p = probs + (size_t)(t * b->n + i) * (size_t)ways;
+            double mean_tangent = 0;
+            for (int j = 0; j < ways; j++)
+                mean_tangent += p[j] * (double)r.out[i * ways + j];
+            for (int j = 0; j < ways; j++)
+                r.dout[i * ways + j] =
+                    y[i] < 0 ? 0 : (REAL)(weight * p[j] * (r.out[i * ways + j] - mean_tangent));
+        }
+    }
+}
+
+static size_t ref_proto_bytes(const struct layer *l, int tasks, int ways)
+{
+    (void)tasks;
+    return 2 * (size_t)ways * out_len(l) * sizeof(double) + 2 * (size_t)ways * sizeof(double);
+}
+
+/* Prototypes (ways, features) and how many images made each. */
+static void class_means(const struct features *support, int t, int ways, size_t len, double *proto, double *made)
+{
+    const REAL *out = (const REAL *)support->out + (size_t)t * (size_t)support->batch.n * len;
+    const int32_t *y = support->labels + t * support->batch.n;
+    memset(proto, 0, (size_t)ways * len * sizeof *proto);
+    memset(made, 0, (size_t)ways * sizeof *made);
+    for (int i = support->first; i < support->first + support->count; i++) {
+        if (y[i] < 0)
+            continue;
+        made[y[i]]++;
+        for (size_t j = 0; j < len; j++)
+            proto[(size_t)y[i] * len + j] += out[(size_t)i * len + j];
+    }
+    for (int w = 0; w < ways; w++) /* a class without support stays at the origin */
+        for (size_t j = 0; made[w] > 0 && j < len; j++)
+            proto[(size_t)w * len + j] /= made[w];
+}
+
+static void ref_proto(struct device *d, const struct layer *l, const struct features *support,
+                      const struct features *query, int ways, float *probs, float *loss, void *scratch)
+{
+    (void)d;
+    size_t len = out_len(l);
+    double *proto = scratch, *dproto = proto + (size_t)ways * len, *made = dproto + (size_t)ways * len;
+    double *logits = made + ways;
+    for (int t = 0; t < query->batch.tasks; t++) {
+        class_means(support, t, ways, len, proto, made);
+        memset(dproto, 0, (size_t)ways * len * sizeof *dproto);
+        const REAL *out = (const REAL *)query->out + (size_t)t * (size_t)query->batch.n * len;
+        REAL *dout = (REAL *)query->dout + (size_t)t * (size_t)query->batch.n * len;
+        const int32_t *y = query->labels + t * query->batch.n;
+        double weight = image_weight(query->count, y + query->first, true), sum = 0;
+        for (int i = query->first; i < query->first + query->count; i++) {
+            const REAL *f = out + (size_t)i * len;
+            float *p = probs + (size_t)(t * query->batch.n + i) * (size_t)ways;
+            for (int w = 0; w < ways; w++) {
+                logits[w] = 0;
+                for (size_t j = 0; j < len; j++)
+                    logits[w] -= (f[j] - proto[(size_t)w * len + j]) * (f[j] - proto[(size_t)w * len + j]);
+            }
+            double lse = softmax(ways, logits, p);
+            for (size_t j = 0; j < len; j++)
+                dout[(size_t)i * len + j] = 0;
+            if (y[i] < 0)
+                continue;
+            sum += lse - logits[y[i]];
+            for (int w = 0; w < ways; w++) {
+                double dlogit = weight * (exp(logits[w] - lse) - (w == y[i]));
+                for (size_t j = 0; j < len; j++) {
+                    double pull = -2 * dlogit * (f[j] - proto[(size_t)w * len + j]);
+                    dout[(size_t)i * len + j] += (REAL)pull;
+                    dproto[(size_t)w * len + j] -= pull;
+                }
+            }
+        }
+        loss[t] = (float)(weight * sum);
+        REAL *dsupport = (REAL *)support->dout + (size_t)t * (size_t)support->batch.n * len;
+        const int32_t *ys = support->labels + t * support->batch.n;
+        for (int i = support->first; i < support->first + support->count; i++)
+            for (size_t j = 0; j < len; j++)
+                dsupport[(size_t)i * len + j] = ys[i] < 0 ? 0 : (REAL)(dproto[(size_t)ys[i] * len + j] / made[ys[i]]);
+    }
+}

@@ -1,0 +1,56 @@
+/* registry.c - the kernel sets, and which one a device name means. */
+#include "kernel/kernel.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const cpu_sets[] = {"avx512", "avx2", "portable"}; /* best first */
+enum { CPU_SETS = sizeof cpu_sets / sizeof *cpu_sets };
+
+const struct kernels *kernels_at(int i)
+{
+    const struct kernels *all[CPU_SETS + 2];
+    int n = 0;
+    for (int c = 0; c < CPU_SETS; c++)
+        if (kernels_cpu(cpu_sets[c]))
+            all[n++] = kernels_cpu(cpu_sets[c]);
+    all[n++] = &kernels_ref;
+    all[n++] = &kernels_ref64;
+    return i < n ? all[i] : NULL;
+}
+
+static int best_cpu(const struct kernels **out)
+{
+    char why[256];
+    for (int i = 0; i < CPU_SETS; i++) {
+        const struct kernels *k = kernels_cpu(cpu_sets[i]);
+        if (k && k->usable(why, sizeof why)) {
+            *out = k;
+            return 0;
+        }
+    }
+    *out = &kernels_ref;
+    return 0;
+}
+
+int kernels_find(const struct kernels **out, const char *name)
+{
+    const char *forced = getenv("METE_CPU");
+    if (strcmp(name, "cpu") == 0) {
+        if (!forced || !*forced)
+            return best_cpu(out);
+        name = forced;
+    }
+    for (int i = 0; kernels_at(i); i++) {
+        const struct kernels *k = kernels_at(i);
+        char why[256] = "";
+        if (strcmp(k->name, name) != 0)
+            continue;
+        if (!k->usable(why, sizeof why))
+            return fail(METE_EDEVICE, "the kernel set '%s' does not run here: %s", name, why);
+        *out = k;
+        return 0;
+    }
+    return fail(METE_EINVAL, "no device or kernel set named '%s'; 'mete list devices' shows them", name);
+}
