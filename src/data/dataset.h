@@ -3,7 +3,10 @@
  *
  * On disk a dataset is a folder that NumPy can open too: x.npy (items, h, w) or
  * (items, h, w, c) uint8, or (items, d) float32; y.npy (items) int32; user.npy
- * and part.npy where there are users; meta.json.  x is memory-mapped.
+ * int32 and part.npy uint8 where there are users; meta.json.  x is memory-mapped.
+ *
+ * Pixels are kept as the source has them: characters are black (0) on white
+ * paper (255).  `scale` and `shift` say what a learner sees of them.
  */
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
@@ -11,22 +14,26 @@
 #include "mete.h"
 
 enum dataset_part { PART_TRAIN, PART_TEST }; /* of a user's own items (LEAF) */
+/* Where a published split puts a class. */
+enum dataset_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST };
 
 struct dataset {
-    char *name;  /* "omniglot" */
-    char *path;  /* where it lies; "" for one made in memory */
+    char *name; /* "omniglot" */
+    char *path; /* where it lies; "" for one made in memory */
     int64_t items;
     int classes, users; /* users 0: there are none */
     int h, w, c;        /* feature rows: 1 x 1 x d */
     bool is_float;      /* x holds float32 rows, else uint8 pixels */
     float scale, shift; /* a learner sees value * scale + shift */
     const void *x;
-    const int32_t *y;      /* (items) 0..classes-1 */
-    const int32_t *user;   /* (items) 0..users-1, or NULL */
-    const uint8_t *part;   /* (items) enum dataset_part, or NULL */
+    const int32_t *y;                 /* (items) 0..classes-1 */
+    const int32_t *user;              /* (items) 0..users-1, or NULL */
+    const uint8_t *part;              /* (items) enum dataset_part, or NULL */
     char **class_names, **user_names; /* or NULL */
+    char **class_groups;              /* (classes) such as an alphabet, or NULL */
+    const uint8_t *class_split;       /* (classes) enum dataset_split, or NULL */
     char *licence, *source, *sha256;  /* may be "" */
-    void *own;             /* private: mappings and buffers */
+    void *own;                        /* private: mappings and buffers */
 };
 
 /* Opens the folder `dir`.  Everything is checked: counts, ranges, shapes. */
@@ -36,5 +43,17 @@ int dataset_open(struct dataset **out, const char *dir);
  * is not there. */
 int dataset_find(struct dataset **out, const char *name);
 void dataset_close(struct dataset *d); /* NULL is fine */
+
+/* Makes a dataset of buffers, checked like one that is opened.  Takes over x, y,
+ * user, part, class_split, the lists of names and each name in them (all from
+ * malloc or mem_alloc), whether or not it succeeds; name, licence and source are
+ * copied and may be NULL; path, sha256 and own are not read. */
+int dataset_from_memory(struct dataset **out, const struct dataset *parts);
+
+/* Writes `d` as the folder `dir`, under a new name that is renamed when complete.
+ * An existing dataset is refused unless `force`. */
+int dataset_write(const char *dir, const struct dataset *d, bool force);
+
+size_t dataset_item_bytes(const struct dataset *d);
 
 #endif

@@ -1,0 +1,338 @@
+/* builder.c - writing a dataset: the temporary folder, x.npy, and the last step. */
+#include "data/builder.h"
+#include "data/dataset_own.h"
+#include "data/meta.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NPY_HEADER = 128 }; /* magic, version, length and a padded dictionary */
+
+static const char *const files[] = {"x.npy", "y.npy", "user.npy", "part.npy", "meta.json"};
+
+struct builder {
+    char *dir, *tmp; /* the target, and where it grows */
+    bool force;
+    int x; /* file descriptor of x.npy, or -1 */
+    struct dataset shape;
+    atomic_llong rows;
+    struct meta_notes notes;
+};
+
+/* ---- folders ---- */
+
+static bool exists(const char *dir, const char *file)
+{
+    char *path = mem_print("%s/%s", dir, file);
+    bool yes = access(path, F_OK) == 0;
+    free(path);
+    return yes;
+}
+
+/* Removes the files of a dataset and then the folder; never anything else. */
+static int remove_folder(const char *dir)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = mem_print("%s/%s", dir, files[i]);
+        unlink(path);
+        free(path);
+    }
+    if (rmdir(dir) != 0 && errno != ENOENT)
+        return fail(METE_EIO, "cannot remove %s: %s", dir, strerror(errno));
+    return 0;
+}
+
+static int check_target(const char *dir, bool force)
+{
+    struct stat st;
+    if (lstat(dir, &st) != 0) {
+        if (errno == ENOENT)
+            return 0;
+        return fail(METE_EIO, "cannot look at %s: %s", dir, strerror(errno));
+    }
+    if (!force)
+        return fail(METE_EINVAL, "%s exists already; give another name, or --force to replace it",
+                    dir);
+    if (!S_ISDIR(st.st_mode) || !exists(dir, "meta.json") || !exists(dir, "x.npy"))
+        return fail(METE_EINVAL, "%s is not a dataset and will not be replaced; give another name",
+                    dir);
+    return 0;
+}
+
+int builder_open(struct builder **out, const char *dir, bool force)
+{
+    size_t length = strlen(dir);
+    while (length > 1 && dir[length - 1] == '/')
+        length--;
+    if (length == 0)
+        return fail(METE_EINVAL, "the dataset needs a folder to be written to");
+    struct builder *b = mem_alloc(sizeof *b);
+    b->dir = mem_print("%.*s", (int)length, dir);
+    b->force = force;
+    b->x = -1;
+    int err = check_target(b->dir, force);
+    if (!err) {
+        b->tmp = mem_print("%s.tmp-XXXXXX", b->dir);
+        if (!mkdtemp(b->tmp)) {
+            err = fail(METE_EIO, "cannot make a folder beside %s: %s", b->dir, strerror(errno));
+            free(b->tmp);
+            b->tmp = NULL;
+        } else if (chmod(b->tmp, 0755) != 0) {
+            err = fail(METE_EIO, "cannot set the mode of %s: %s", b->tmp, strerror(errno));
+        }
+    }
+    if (err) {
+        builder_close(b);
+        return err;
+    }
+    *out = b;
+    return 0;
+}
+
+void builder_close(struct builder *b)
+{
+    if (!b)
+        return;
+    if (b->x >= 0)
+        close(b->x);
+    if (b->tmp)
+        remove_folder(b->tmp);
+    meta_notes_release(&b->notes);
+    free(b->tmp);
+    free(b->dir);
+    free(b);
+}
+
+/* ---- files ---- */
+
+static int create(struct builder *b, const char *file)
+{
+    char *path = mem_print("%s/%s", b->tmp, file);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        fd = fail(METE_EIO, "cannot write %s: %s", path, strerror(errno));
+    free(path);
+    return fd;
+}
+
+static int write_at(struct builder *b, int fd, const char *file, const void *data, size_t bytes,
+                    off_t at)
+{
+    for (const char *p = data; bytes > 0;) {
+        ssize_t n = pwrite(fd, p, bytes, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail(METE_EIO, "cannot write %s of %s: %s", file, b->dir, strerror(errno));
+        p += n;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The header of an npy file, version 1.0, padded so that the data is aligned. */
+static void npy_header(char *out, const char *descr, const char *shape)
+{
+    memset(out, ' ', NPY_HEADER);
+    memcpy(out, "\x93NUMPY\x01\x00", 8);
+    out[8] = (char)(NPY_HEADER - 10);
+    out[9] = 0;
+    int n = snprintf(out + 10, NPY_HEADER - 11,
+                     "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
+    assert(n > 0 && n < NPY_HEADER - 11);
+    out[10 + n] = ' ';
+    out[NPY_HEADER - 1] = '\n';
+}
+
+static int sync_and_close(struct builder *b, int fd, const char *file)
+{
+    int err = 0;
+    if (fsync(fd) != 0)
+        err = fail(METE_EIO, "cannot write %s of %s: %s", file, b->dir, strerror(errno));
+    if (close(fd) != 0 && !err)
+        err = fail(METE_EIO, "cannot write %s of %s: %s", file, b->dir, strerror(errno));
+    return err;
+}
+
+static int write_array(struct builder *b, const char *file, const char *descr, const void *data,
+                       int64_t items, size_t size)
+{
+    char header[NPY_HEADER], shape[32];
+    int fd = create(b, file);
+    if (fd < 0)
+        return fd;
+    snprintf(shape, sizeof shape, "%lld,", (long long)items);
+    npy_header(header, descr, shape);
+    int err = write_at(b, fd, file, header, sizeof header, 0);
+    if (!err)
+        err = write_at(b, fd, file, data, (size_t)items * size, NPY_HEADER);
+    int sync_err = sync_and_close(b, fd, file);
+    return err ? err : sync_err;
+}
+
+/* ---- items ---- */
+
+int builder_shape(struct builder *b, int h, int w, int c, bool is_float)
+{
+    assert(b->x < 0);
+    b->shape.h = h;
+    b->shape.w = w;
+    b->shape.c = c;
+    b->shape.is_float = is_float;
+    b->x = create(b, files[OWN_X]);
+    return b->x < 0 ? b->x : 0;
+}
+
+int builder_put(struct builder *b, int64_t at, const void *x, int64_t n)
+{
+    size_t bytes = dataset_item_bytes(&b->shape);
+    assert(b->x >= 0 && at >= 0);
+    if (b->shape.is_float) {
+        int err = dataset_check_rows(b->dir, x, at, n, b->shape.c);
+        if (err)
+            return err;
+    }
+    atomic_fetch_add(&b->rows, n);
+    return write_at(b, b->x, files[OWN_X], x, (size_t)n * bytes,
+                    (off_t)((size_t)at * bytes + NPY_HEADER));
+}
+
+static int finish_x(struct builder *b, int64_t items)
+{
+    char header[NPY_HEADER], shape[64];
+    const struct dataset *s = &b->shape;
+    if (s->is_float)
+        snprintf(shape, sizeof shape, "%lld, %d", (long long)items, s->c);
+    else if (s->c == 1)
+        snprintf(shape, sizeof shape, "%lld, %d, %d", (long long)items, s->h, s->w);
+    else
+        snprintf(shape, sizeof shape, "%lld, %d, %d, %d", (long long)items, s->h, s->w, s->c);
+    npy_header(header, s->is_float ? "<f4" : "|u1", shape);
+    int fd = b->x, err = write_at(b, fd, files[OWN_X], header, sizeof header, 0);
+    b->x = -1;
+    int sync_err = sync_and_close(b, fd, files[OWN_X]);
+    return err ? err : sync_err;
+}
+
+/* ---- the end ---- */
+
+void builder_note(struct builder *b, const char *key, const char *fmt, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, fmt);
+    int n = vasprintf(&text, fmt, args);
+    va_end(args);
+    assert(n >= 0);
+    meta_notes_add(&b->notes, key, text);
+}
+
+static int write_meta(struct builder *b, const struct dataset *about)
+{
+    char *text = meta_text(about, &b->notes);
+    int fd = create(b, "meta.json"), err = fd < 0 ? fd : 0;
+    if (!err)
+        err = write_at(b, fd, "meta.json", text, strlen(text), 0);
+    if (fd >= 0) {
+        int sync_err = sync_and_close(b, fd, "meta.json");
+        err = err ? err : sync_err;
+    }
+    free(text);
+    return err;
+}
+
+static int sync_folder(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int bad = fd < 0 || fsync(fd) != 0;
+    if (fd >= 0)
+        close(fd);
+    return bad ? fail(METE_EIO, "cannot sync the folder %s: %s", dir, strerror(errno)) : 0;
+}
+
+/* Puts the finished folder in place; one that is replaced is set aside first. */
+static int put_in_place(struct builder *b)
+{
+    int err = check_target(b->dir, b->force);
+    if (err)
+        return err;
+    char *old = NULL;
+    if (access(b->dir, F_OK) == 0) {
+        old = mem_print("%s.old-%ld", b->dir, (long)getpid());
+        if (rename(b->dir, old) != 0) {
+            err = fail(METE_EIO, "cannot set %s aside: %s", b->dir, strerror(errno));
+            free(old);
+            return err;
+        }
+    }
+    if (rename(b->tmp, b->dir) != 0) {
+        err = fail(METE_EIO, "cannot rename %s to %s: %s", b->tmp, b->dir, strerror(errno));
+        if (old && rename(old, b->dir) != 0)
+            err = fail_within(err, "the former dataset is now %s", old);
+    } else {
+        free(b->tmp);
+        b->tmp = NULL;
+        if (old)
+            err = remove_folder(old);
+    }
+    free(old);
+    return err;
+}
+
+static int finish(struct builder *b, const struct dataset *about)
+{
+    int err = finish_x(b, about->items);
+    if (!err)
+        err = write_array(b, files[OWN_Y], "<i4", about->y, about->items, sizeof *about->y);
+    if (!err && about->user)
+        err =
+            write_array(b, files[OWN_USER], "<i4", about->user, about->items, sizeof *about->user);
+    if (!err && about->part)
+        err = write_array(b, files[OWN_PART], "|u1", about->part, about->items, 1);
+    if (!err)
+        err = write_meta(b, about);
+    if (!err)
+        err = sync_folder(b->tmp);
+    return err ? err : put_in_place(b);
+}
+
+int builder_finish(struct builder *b, const struct dataset *about)
+{
+    assert(b->x >= 0);
+    struct dataset full = *about;
+    full.h = b->shape.h;
+    full.w = b->shape.w;
+    full.c = b->shape.c;
+    full.is_float = b->shape.is_float;
+    int err = dataset_check(&full);
+    if (err)
+        return err;
+    assert(atomic_load(&b->rows) == full.items); /* every item was put, and once */
+    return finish(b, &full);
+}
+
+int dataset_write(const char *dir, const struct dataset *d, bool force)
+{
+    struct builder *b = NULL;
+    int err = builder_open(&b, dir, force);
+    if (!err)
+        err = builder_shape(b, d->h, d->w, d->c, d->is_float);
+    if (!err)
+        err = builder_put(b, 0, d->x, d->items);
+    if (!err)
+        err = builder_finish(b, d);
+    builder_close(b);
+    return err;
+}

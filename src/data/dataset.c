@@ -1,0 +1,139 @@
+/* dataset.c - checking, making and closing datasets. */
+#include "data/dataset.h"
+#include "data/dataset_own.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+size_t dataset_item_bytes(const struct dataset *d)
+{
+    size_t values = (size_t)d->h * (size_t)d->w * (size_t)d->c;
+    return values * (d->is_float ? sizeof(float) : 1);
+}
+
+static int check_numbers(const struct dataset *d)
+{
+    enum { SIDE = 1 << 20 };
+    if (d->items < 1)
+        return fail(METE_EFORMAT, "%s: a dataset needs at least one item", d->name);
+    if (d->classes < 1)
+        return fail(METE_EFORMAT, "%s: a dataset needs at least one class", d->name);
+    if (d->users < 0)
+        return fail(METE_EFORMAT, "%s: %d users", d->name, d->users);
+    if (d->h < 1 || d->w < 1 || d->c < 1 || d->h > SIDE || d->w > SIDE || d->c > SIDE ||
+        (int64_t)d->h * d->w > SIDE || (int64_t)d->h * d->w * d->c > 64 * (int64_t)SIDE)
+        return fail(METE_EFORMAT, "%s: an item of %d x %d x %d values cannot be used", d->name,
+                    d->h, d->w, d->c);
+    if (d->is_float && (d->h != 1 || d->w != 1))
+        return fail(METE_EFORMAT, "%s: float items must be rows (1 x 1 x d), not %d x %d x %d",
+                    d->name, d->h, d->w, d->c);
+    if (!isfinite(d->scale) || !isfinite(d->shift) || d->scale == 0)
+        return fail(METE_EFORMAT, "%s: scale %g and shift %g cannot be used", d->name,
+                    (double)d->scale, (double)d->shift);
+    return 0;
+}
+
+static int check_range(const struct dataset *d, const int32_t *values, int n, const char *what)
+{
+    for (int64_t i = 0; i < d->items; i++)
+        if (values[i] < 0 || values[i] >= n)
+            return fail(METE_EFORMAT, "%s: item %lld has %s %d, expected 0..%d", d->name,
+                        (long long)i, what, values[i], n - 1);
+    return 0;
+}
+
+int dataset_check(const struct dataset *d)
+{
+    int err = check_numbers(d);
+    if (err)
+        return err;
+    if (!d->y)
+        return fail(METE_EFORMAT, "%s: items have no classes", d->name);
+    if ((d->user != NULL) != (d->users > 0))
+        return fail(METE_EFORMAT, "%s: %d users, but items %s one", d->name, d->users,
+                    d->user ? "have" : "do not have");
+    if ((err = check_range(d, d->y, d->classes, "class")))
+        return err;
+    if (d->user && (err = check_range(d, d->user, d->users, "user")))
+        return err;
+    for (int64_t i = 0; d->part && i < d->items; i++)
+        if (d->part[i] > PART_TEST)
+            return fail(METE_EFORMAT, "%s: item %lld has part %d, expected 0 (train) or 1 (test)",
+                        d->name, (long long)i, d->part[i]);
+    for (int k = 0; d->class_split && k < d->classes; k++)
+        if (d->class_split[k] > SPLIT_TEST)
+            return fail(METE_EFORMAT, "%s: class %d has split %d, expected 0..2", d->name, k,
+                        d->class_split[k]);
+    return 0;
+}
+
+int dataset_check_rows(const char *name, const float *x, int64_t first, int64_t n, int d)
+{
+    for (int64_t i = 0; i < n * d; i++)
+        if (!isfinite(x[i]))
+            return fail(METE_EFORMAT, "%s: item %lld, value %lld is %g, expected a finite number",
+                        name, (long long)(first + i / d), (long long)(i % d), (double)x[i]);
+    return 0;
+}
+
+int dataset_from_memory(struct dataset **out, const struct dataset *parts)
+{
+    struct dataset *d = mem_alloc(sizeof *d);
+    *d = *parts;
+    d->own = mem_alloc(sizeof(struct dataset_own));
+    d->name = mem_string(parts->name ? parts->name : "");
+    d->licence = mem_string(parts->licence ? parts->licence : "");
+    d->source = mem_string(parts->source ? parts->source : "");
+    d->path = mem_string("");
+    d->sha256 = mem_string("");
+    int err = d->x ? dataset_check(d) : fail(METE_EFORMAT, "%s: no items", d->name);
+    if (!err && d->is_float)
+        err = dataset_check_rows(d->name, d->x, 0, d->items, d->c);
+    if (err) {
+        dataset_close(d);
+        return err;
+    }
+    *out = d;
+    return 0;
+}
+
+static void release_names(char **names, int n)
+{
+    for (int i = 0; names && i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* An array is either inside a mapping or from malloc. */
+static void release_array(struct dataset_own *own, int which, const void *array)
+{
+    if (own && own->map[which].at)
+        munmap(own->map[which].at, own->map[which].size);
+    else
+        free((void *)(uintptr_t)array);
+}
+
+void dataset_close(struct dataset *d)
+{
+    if (!d)
+        return;
+    release_array(d->own, OWN_X, d->x);
+    release_array(d->own, OWN_Y, d->y);
+    release_array(d->own, OWN_USER, d->user);
+    release_array(d->own, OWN_PART, d->part);
+    release_names(d->class_names, d->classes);
+    release_names(d->class_groups, d->classes);
+    release_names(d->user_names, d->users);
+    free((void *)(uintptr_t)d->class_split);
+    free(d->name);
+    free(d->path);
+    free(d->licence);
+    free(d->source);
+    free(d->sha256);
+    free(d->own);
+    free(d);
+}

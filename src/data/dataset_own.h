@@ -1,0 +1,21 @@
+/* dataset_own.h - what the files that make and open datasets share. */
+#ifndef DATA_DATASET_OWN_H
+#define DATA_DATASET_OWN_H
+
+#include "data/dataset.h"
+
+enum { OWN_X, OWN_Y, OWN_USER, OWN_PART, OWN_ARRAYS };
+
+struct dataset_own {
+    struct {
+        void *at; /* NULL: the array is from malloc */
+        size_t size;
+    } map[OWN_ARRAYS];
+};
+
+/* Counts, ranges and shapes of all but the values of x. */
+int dataset_check(const struct dataset *d);
+/* Refuses rows x (n, d) that hold NaN or infinity; `first` is the number of the first. */
+int dataset_check_rows(const char *name, const float *x, int64_t first, int64_t n, int d);
+
+#endif
