@@ -204,7 +204,7 @@ static void conv_backward(const struct layer *l, const struct batch *b, struct n
         tensor_at(grad, t, l, TENSOR_BETA)[c] = (REAL)dbeta;
         tensor_at(grad, t, l, TENSOR_BIAS)[c] = ch.stat > 0 ? 0 : (REAL)channel_sum(&ch, k.dz + at);
         tensor_at(grad, t, l, TENSOR_MEAN)[c] = tensor_at(grad, t, l, TENSOR_VAR)[c] = 0;
-        if (ch.stat == 0)
+        if (ch.stat == 0 && n > 0)
             running_difference(l, n, theta, t, k, grad, c);
     }
     REAL *dw = tensor_at(grad, t, l, TENSOR_WEIGHT);

@@ -1,0 +1,158 @@
+/* test_kernels.c - every operation and its tangents, on every kernel set of this
+ * machine, against the specification in double precision. */
+#include "pass.h"
+
+/* What float sets may differ by, relative L2 of each output.  Sums of a few
+ * thousand floats leave about 1e-6. */
+static const double float_tolerance = 1e-5;
+
+static const struct spec specs[] = {
+    /* name, h, w, c, conv filters, pool, dense, tasks, n, counts, stat, own, sum, ignore, seed */
+    {"one image, one channel", 16, 16, 1, {1, 1}, false, {2}, 1, 1, {0}, WHOLE, 0, 0, 0, 1},
+    {"three filters", 16, 16, 1, {3, 3, 3, 3}, false, {5}, 1, 5, {0}, WHOLE, 0, 0, 0, 2},
+    {"five and seventeen filters", 16, 20, 3, {5, 17, 5}, false, {3}, 1, 4, {0}, WHOLE, 0, 0, 0, 3},
+    {"33 filters, odd sizes", 17, 23, 2, {33, 33, 33}, false, {7}, 1, 3, {0}, WHOLE, 0, 0, 0, 4},
+    {"omniglot", 28, 28, 1, {64, 64, 64, 64}, false, {5}, 1, 5, {0}, WHOLE, 0, 0, 0, 5},
+    {"64 filters, 7 images", 16, 16, 1, {64, 64, 64}, false, {20}, 1, 7, {0}, WHOLE, 0, 0, 0, 6},
+    {"mini-imagenet", 84, 84, 3, {32, 32, 32, 32}, false, {5}, 1, 1, {0}, WHOLE, 0, 0, 0, 7},
+    {"48 and 80 filters", 20, 16, 4, {48, 80, 96}, false, {4}, 1, 6, {0}, WHOLE, 0, 0, 0, 8},
+    {"128 filters", 16, 16, 1, {128, 128}, false, {4}, 1, 3, {0}, WHOLE, 0, 0, 0, 9},
+    {"13 images", 18, 16, 1, {16, 32, 16}, false, {5}, 1, 13, {0}, WHOLE, 0, 0, 0, 10},
+    {"27 images", 16, 17, 1, {32, 64, 32}, false, {6}, 1, 27, {0}, WHOLE, 0, 0, 0, 11},
+    {"a wide first layer", 16, 16, 17, {16, 16}, false, {4}, 1, 3, {0}, WHOLE, 0, 0, 0, 12},
+    {"pooled", 16, 16, 1, {8, 8, 8}, true, {5}, 1, 5, {0}, WHOLE, 0, 0, 0, 13},
+    {"pooled, odd sizes", 19, 17, 3, {17, 33, 5}, true, {3}, 1, 3, {0}, WHOLE, 0, 0, 0, 14},
+    {"pooled omniglot", 28, 28, 1, {32, 32, 32, 32}, true, {5}, 1, 2, {0}, WHOLE, 0, 0, 0, 15},
+    {"pooled, one image, one channel", 16, 21, 1, {1, 1}, true, {2}, 1, 1, {0}, WHOLE, 0, 0, 0, 16},
+    {"support statistics", 16, 16, 1, {17, 16}, false, {5}, 1, 11, {0}, 4, 0, 0, 0, 17},
+    {"support statistics, pooled", 18, 16, 2, {16, 9}, true, {5}, 1, 7, {0}, 3, 0, 0, 0, 18},
+    {"support statistics, 64", 16, 16, 1, {64, 64}, false, {5}, 1, 10, {0}, 5, 0, 0, 0, 19},
+    {"running statistics", 16, 16, 1, {17, 16}, false, {5}, 1, 6, {0}, 0, 0, 0, 0, 20},
+    {"running statistics, pooled", 17, 16, 3, {5, 32}, true, {5}, 1, 5, {0}, 0, 0, 1, 0, 21},
+    {"three tasks", 16, 16, 1, {16, 17}, false, {5}, 3, 5, {0}, WHOLE, 0, 0, 0, 22},
+    {"three tasks of their own",
+     16,
+     16,
+     3,
+     {5, 17},
+     false,
+     {5},
+     3,
+     6,
+     {6, 1, 4},
+     WHOLE,
+     1,
+     0,
+     0,
+     23},
+    {"unequal tasks, pooled", 16, 18, 1, {12, 16}, true, {5}, 3, 5, {2, 5, 3}, WHOLE, 1, 0, 1, 24},
+    {"unequal tasks, one vector", 16, 16, 1, {16, 33}, false, {3}, 3, 7, {7, 3, 5}, 4, 0, 1, 0, 25},
+    {"unequal running tasks", 16, 16, 1, {16, 16}, false, {3}, 3, 7, {2, 7, 5}, 0, 1, 0, 0, 26},
+    {"ignored labels", 16, 16, 1, {16, 16}, false, {5}, 1, 9, {0}, WHOLE, 0, 0, 1, 27},
+    {"a sum of losses", 16, 16, 1, {16, 16}, false, {5}, 1, 9, {0}, WHOLE, 0, 1, 1, 28},
+    {"hidden dense after conv",
+     16,
+     16,
+     3,
+     {16, 17},
+     false,
+     {19, 33, 5},
+     1,
+     6,
+     {0},
+     WHOLE,
+     0,
+     0,
+     0,
+     29},
+    {"linear on rows", 1, 1, 37, {0}, false, {4}, 1, 6, {0}, WHOLE, 0, 0, 0, 30},
+    {"mlp on rows", 1, 1, 50, {0}, false, {64, 31, 10}, 1, 21, {0}, WHOLE, 0, 0, 0, 31},
+    {"mlp on pictures", 7, 9, 3, {0}, false, {20, 3}, 1, 5, {0}, WHOLE, 0, 0, 1, 32},
+    {"mlp, unequal tasks", 1, 1, 23, {0}, false, {40, 5}, 3, 8, {3, 8, 1}, WHOLE, 1, 0, 0, 33},
+    {"a task without images", 16, 16, 1, {16, 5}, false, {3}, 3, 4, {4, 0, 2}, 0, 1, 0, 0, 34},
+    {"one wide row", 1, 1, 300, {0}, false, {128, 2}, 1, 1, {0}, WHOLE, 0, 0, 0, 35},
+};
+enum { SPECS = sizeof specs / sizeof *specs };
+
+static void run(const struct kernels *k, const struct spec *s, struct results *r)
+{
+    struct pass p;
+    pass_open(&p, k, s);
+    pass_forward(&p);
+    pass_loss(&p);
+    pass_backward(&p);
+    pass_tangent(&p);
+    pass_results(&p, r);
+    pass_close(&p);
+}
+
+TEST(every_set_agrees_with_the_specification)
+{
+    int bad = 0;
+    for (int i = 0; i < SPECS; i++) {
+        static struct results want, got;
+        run(&kernels_ref64, &specs[i], &want);
+        for (int s = 0; kernels_at(s); s++) {
+            const struct kernels *k = kernels_at(s);
+            if (k == &kernels_ref64 || !set_usable(k))
+                continue;
+            run(k, &specs[i], &got);
+            bad += results_differ(specs[i].name, k->name, &got, &want, float_tolerance) > 0;
+            results_free(&got);
+        }
+        results_free(&want);
+    }
+    CHECK_EQ(bad, 0);
+}
+
+/* Padding of a set's own must hold zeros, or norms of vectors would count it. */
+TEST(a_vector_holds_nothing_but_its_tensors)
+{
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        for (int i = 0; set_usable(k) && i < 4; i++) {
+            static struct results r;
+            struct pass p;
+            pass_open(&p, k, &specs[i]);
+            pass_forward(&p);
+            pass_loss(&p);
+            pass_backward(&p);
+            keep_vector(&p, &r, "grad", p.grad);
+            double sum = 0, all = k->dot(p.device, p.len, p.grad.at, p.grad.at);
+            for (int j = 0; j < r.n; j++)
+                for (size_t at = 0; at < r.item[j].len; at++)
+                    sum += (double)r.item[j].at[at] * r.item[j].at[at];
+            results_free(&r);
+            pass_close(&p);
+            CHECK_NEAR(all, sum, 1e-5 * sum);
+        }
+    }
+}
+
+/* Running a pass again, in memory that holds the last one, gives the same bytes. */
+TEST(passes_leave_nothing_behind)
+{
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        for (int i = 1; set_usable(k) && i < SPECS; i += 5) {
+            static struct results first, again;
+            struct pass p;
+            pass_open(&p, k, &specs[i]);
+            for (int turn = 0; turn < 2; turn++) {
+                pass_forward(&p);
+                pass_loss(&p);
+                pass_backward(&p);
+                pass_tangent(&p);
+                pass_results(&p, turn ? &again : &first);
+            }
+            int bad = results_differ(specs[i].name, k->name, &again, &first, 0);
+            results_free(&first);
+            results_free(&again);
+            pass_close(&p);
+            CHECK_EQ(bad, 0);
+        }
+    }
+}
+
+TESTS(T(every_set_agrees_with_the_specification), T(a_vector_holds_nothing_but_its_tensors),
+      T(passes_leave_nothing_behind))

@@ -1,0 +1,152 @@
+/* test_proto.c - the prototypical loss of every kernel set against the
+ * specification, and the specification against finite differences. */
+#include "pass.h"
+
+enum { SUPPORT = 7, QUERY = 6, N = SUPPORT + QUERY, WAYS = 4 };
+
+static const struct spec specs[] = {
+    {"strided", 16, 16, 1, {5, 17}, false, {0}, 2, N, {0}, WHOLE, 0, 0, 0, 201},
+    {"strided, 64", 28, 28, 1, {64, 64, 64, 64}, false, {0}, 1, N, {0}, WHOLE, 0, 0, 0, 202},
+    {"pooled", 17, 16, 3, {8, 33}, true, {0}, 1, N, {0}, WHOLE, 0, 0, 0, 203},
+    {"support statistics", 16, 16, 1, {16, 8}, false, {0}, 1, N, {0}, SUPPORT, 0, 0, 0, 204},
+    {"dense features", 1, 1, 40, {0}, false, {33, 19}, 2, N, {0}, WHOLE, 0, 0, 0, 205},
+};
+enum { SPECS = sizeof specs / sizeof *specs };
+
+/* One pass over support and query together, and its loss.  Class 2 has no support,
+ * one image of each part is not labelled. */
+struct proto {
+    struct pass p;
+    struct features support, query;
+    void *scratch;
+    float *probs;
+};
+
+static const int32_t classes[N] = {0, 1, 3, -1, 1, 0, 3, 2, 0, -1, 1, 3, 1};
+static const int32_t unlabelled[N] = {0, 1, 3, -1, 1, 0, 3, -1, -1, -1, -1, -1, -1};
+
+static void proto_open(struct proto *o, const struct kernels *k, const struct spec *s,
+                       const int32_t labels[N])
+{
+    int32_t all[2 * N];
+    pass_open(&o->p, k, s);
+    memcpy(all, labels, sizeof classes);
+    memcpy(all + N, labels, sizeof classes);
+    int last = o->p.n_layers - 1;
+    o->support = (struct features){.out = pass_out(&o->p, last, false),
+                                   .dout = pass_dout(&o->p, last, false),
+                                   .batch = o->p.batch,
+                                   .first = 0,
+                                   .count = SUPPORT,
+                                   .labels = device_copy(&o->p, all, sizeof all)};
+    o->query = o->support;
+    o->query.first = SUPPORT;
+    o->query.count = QUERY;
+    o->scratch = device_alloc(&o->p, k->proto_bytes(&o->p.layers[last], s->tasks, WAYS));
+    o->probs = device_alloc(&o->p, (size_t)(s->tasks * N * WAYS) * sizeof(float));
+}
+
+static void proto_run(struct proto *o)
+{
+    pass_forward(&o->p);
+    o->p.k->proto(o->p.device, &o->p.layers[o->p.n_layers - 1], &o->support, &o->query, WAYS,
+                  o->probs, o->p.loss, o->scratch);
+    pass_backward(&o->p);
+}
+
+static void proto_results(struct proto *o, struct results *r)
+{
+    int last = o->p.n_layers - 1, tasks = o->p.spec->tasks;
+    keep_rows(&o->p, r, "out", last, o->support.out);
+    keep_floats(&o->p, r, "probs", o->probs, WAYS);
+    for (int t = 0; t < tasks; t++) /* those of the support are nobody's */
+        memset(r->item[r->n - 1].at + t * N * WAYS, 0, SUPPORT * WAYS * sizeof(float));
+    keep_floats(&o->p, r, "loss", o->p.loss, 0);
+    keep_vector(&o->p, r, "grad", o->p.grad);
+}
+
+static void run(const struct kernels *k, const struct spec *s, const int32_t labels[N],
+                struct results *r)
+{
+    struct proto o;
+    proto_open(&o, k, s, labels);
+    proto_run(&o);
+    proto_results(&o, r);
+    pass_close(&o.p);
+}
+
+TEST(every_set_agrees_with_the_specification)
+{
+    int bad = 0;
+    for (int i = 0; i < 2 * SPECS; i++) {
+        static struct results want, got;
+        const struct spec *s = &specs[i / 2];
+        const int32_t *labels = i % 2 ? unlabelled : classes;
+        run(&kernels_ref64, s, labels, &want);
+        for (int j = 0; kernels_at(j); j++) {
+            if (kernels_at(j) == &kernels_ref64 || !set_usable(kernels_at(j)))
+                continue;
+            run(kernels_at(j), s, labels, &got);
+            bad += results_differ(s->name, kernels_at(j)->name, &got, &want, 2e-5) > 0;
+            results_free(&got);
+        }
+        results_free(&want);
+    }
+    CHECK_EQ(bad, 0);
+}
+
+/* The loss of Snell et al. 2017 for task 0, from plain rows of doubles. */
+static double loss_of(struct proto *o)
+{
+    pass_forward(&o->p);
+    size_t len = row_size(&o->p.layers[o->p.n_layers - 1]);
+    const double *rows = o->support.out;
+    double *means = mem_array(WAYS * len, sizeof *means), made[WAYS] = {0}, sum = 0;
+    int labelled = 0;
+    for (int i = 0; i < SUPPORT; i++)
+        for (size_t j = 0; classes[i] >= 0 && j < len; j++) {
+            made[classes[i]] += j == 0;
+            means[(size_t)classes[i] * len + j] += rows[(size_t)i * len + j];
+        }
+    for (int i = SUPPORT; i < N; i++) {
+        double z = 0, own = 0;
+        for (int w = 0; classes[i] >= 0 && w < WAYS; w++) {
+            double distance = 0;
+            for (size_t j = 0; j < len; j++) {
+                double mean = made[w] > 0 ? means[(size_t)w * len + j] / made[w] : 0;
+                distance += (rows[(size_t)i * len + j] - mean) * (rows[(size_t)i * len + j] - mean);
+            }
+            z += exp(-distance);
+            own = w == classes[i] ? distance : own;
+        }
+        labelled += classes[i] >= 0;
+        sum += classes[i] >= 0 ? log(z) + own : 0;
+    }
+    free(means);
+    return sum / labelled;
+}
+
+TEST(the_gradient_is_that_of_finite_differences)
+{
+    static const struct spec small[] = {
+        {"strided", 16, 16, 1, {3, 2}, false, {0}, 1, N, {0}, WHOLE, 0, 0, 0, 211},
+        {"support statistics", 16, 16, 1, {3, 2}, false, {0}, 1, N, {0}, SUPPORT, 0, 0, 0, 212},
+        {"dense", 1, 1, 20, {0}, false, {11, 9}, 1, N, {0}, WHOLE, 0, 0, 0, 213},
+    };
+    const double step = 1e-6;
+    for (int i = 0; i < 3; i++) {
+        struct proto o;
+        proto_open(&o, &kernels_ref64, &small[i], classes);
+        proto_run(&o);
+        struct pass *p = &o.p;
+        double said = p->k->dot(p->device, p->trained, p->grad.at, p->v.at);
+        p->k->axpy(p->device, 1, p->trained, p->theta, p->theta, step, p->v);
+        double up = loss_of(&o);
+        p->k->axpy(p->device, 1, p->trained, p->theta, p->theta, -2 * step, p->v);
+        double down = loss_of(&o);
+        pass_close(p);
+        CHECK_NEAR(said, (up - down) / (2 * step), 1e-6 * fabs(said));
+    }
+}
+
+TESTS(T(every_set_agrees_with_the_specification), T(the_gradient_is_that_of_finite_differences))

@@ -1,0 +1,317 @@
+/* test_vectors.c - memory, gathering, vectors and optimiser steps of every kernel
+ * set, against the same sums written down here in double. */
+#include "pass.h"
+
+/* A dense layer whose weights are the identity shows what gather wrote. */
+struct window {
+    struct pass p;
+    struct spec spec;
+};
+
+static void window_open(struct window *w, const struct kernels *k, int h, int width, int c,
+                        int tasks, int n)
+{
+    int size = h * width * c;
+    w->spec =
+        (struct spec){"window", h, width, c, {0}, false, {size}, tasks, n, {0}, WHOLE, 0, 0, 0, 1};
+    pass_open(&w->p, k, &w->spec);
+    k->zero(w->p.device, w->p.theta.at, w->p.len * k->elem);
+    float *identity = mem_array((size_t)(size * size), sizeof *identity);
+    for (int i = 0; i < size; i++)
+        identity[i * size + i] = 1;
+    k->pack(w->p.device, &w->p.layers[0], TENSOR_WEIGHT, identity, w->p.theta.at);
+    free(identity);
+}
+
+/* Value i of an image set: bytes count up, floats are generic. */
+static double image_value(const struct images *m, int64_t item, int c, int y, int x)
+{
+    int64_t at = item * m->h * m->w * m->c;
+    at += m->planar ? (c * m->h + y) * m->w + x : (y * m->w + x) * m->c + c;
+    double value =
+        m->type == IMAGES_U8 ? ((const uint8_t *)m->data)[at] : ((const float *)m->data)[at];
+    return value * m->scale + m->shift;
+}
+
+/* Largest error of the gathered rows (tasks, n, c*h*w), or 1 where a row of index -1 is not 0. */
+static double gather_error(const struct images *m, const int32_t *index, int rows, const float *got)
+{
+    double worst = 0;
+    for (int i = 0; i < rows; i++)
+        for (int c = 0; c < m->c; c++)
+            for (int y = 0; y < m->h; y++)
+                for (int x = 0; x < m->w; x++) {
+                    double want = index[i] < 0 ? 0 : image_value(m, index[i], c, y, x);
+                    worst = fmax(worst, fabs(*got++ - want));
+                }
+    return worst;
+}
+
+static double gather_once(const struct kernels *k, int type, bool planar, int h, int w, int c)
+{
+    enum { ITEMS = 6, TASKS = 2, N = 3 };
+    static const int32_t index[TASKS * N] = {4, -1, 0, 5, 5, 2};
+    size_t size = (size_t)(ITEMS * h * w * c);
+    uint8_t *bytes = mem_alloc(size);
+    float *floats = mem_array(size, sizeof *floats);
+    struct rng r = rng_make(3, RNG_TEST, 0, 0);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (uint8_t)rng_u32(&r);
+        floats[i] = (float)rng_normal(&r);
+    }
+    struct images host = {.data = type == IMAGES_U8 ? (void *)bytes : (void *)floats,
+                          .planar = planar,
+                          .h = h,
+                          .w = w,
+                          .c = c,
+                          .items = ITEMS,
+                          .scale = -2.0f / 255,
+                          .shift = 1};
+    host.type = type == IMAGES_U8 ? IMAGES_U8 : IMAGES_F32;
+    struct images on_device = host;
+    struct window win;
+    window_open(&win, k, h, w, c, TASKS, N);
+    double error = 1;
+    if (!k->images_open(win.p.device, &on_device)) {
+        const int32_t *at = device_copy(&win.p, index, sizeof index);
+        k->gather(win.p.device, win.p.layers, &win.p.batch, &on_device, at, win.p.x);
+        pass_forward(&win.p);
+        float *rows = mem_array((size_t)(TASKS * N * h * w * c), sizeof *rows);
+        k->rows(win.p.device, win.p.layers, &win.p.batch, pass_out(&win.p, 0, false), rows);
+        error = gather_error(&host, index, TASKS * N, rows);
+        k->images_close(win.p.device, &on_device);
+        free(rows);
+    }
+    pass_close(&win.p);
+    free(bytes);
+    free(floats);
+    return error;
+}
+
+TEST(gather_reads_bytes_and_floats_planar_or_not)
+{
+    static const int shapes[][3] = {{5, 4, 3}, {1, 1, 23}, {7, 7, 1}, {3, 6, 2}};
+    for (int s = 0; kernels_at(s); s++)
+        for (int i = 0; set_usable(kernels_at(s)) && i < 16; i++) {
+            const int *shape = shapes[i / 4];
+            double error = gather_once(kernels_at(s), i & 1 ? IMAGES_U8 : IMAGES_F32, i & 2,
+                                       shape[0], shape[1], shape[2]);
+            if (!(error <= 1e-6))
+                FAIL_TEST("%s: case %d is off by %g", kernels_at(s)->name, i, error);
+        }
+}
+
+TEST(tensors_survive_pack_and_unpack)
+{
+    static const struct spec spec = {"all", 17,  20,    3, {5, 33, 64}, false, {19, 7}, 1,
+                                     2,     {0}, WHOLE, 0, 0,           0,     41};
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        if (!set_usable(k))
+            continue;
+        static struct results got, want;
+        struct pass p;
+        pass_open(&p, k, &spec); /* packs them all into theta, in this order */
+        struct rng r = rng_make((uint64_t)spec.seed, RNG_TEST, 1, 0);
+        for (int i = 0; i < p.n_layers; i++)
+            for (int w = 0; w < TENSORS; w++) {
+                size_t len = tensor_size(&p.layers[i], (enum tensor)w);
+                if (len)
+                    fill_tensor(&r, &p.layers[i], (enum tensor)w, keep(&want, len, mem_string("")));
+            }
+        keep_vector(&p, &got, "tensor", p.theta);
+        int bad = results_differ(spec.name, k->name, &got, &want, 0);
+        results_free(&got);
+        results_free(&want);
+        pass_close(&p);
+        CHECK_EQ(bad, 0);
+    }
+}
+
+TEST(memory_is_aligned_and_zeroed)
+{
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        if (!set_usable(k))
+            continue;
+        struct device *d;
+        CHECK_OK(k->open(&d, &(struct device_options){0}));
+        static const size_t sizes[] = {1, 1000, 3 << 20};
+        for (int i = 0; i < 3; i++) {
+            void *at;
+            CHECK_OK(k->alloc(d, sizes[i], &at));
+            CHECK_EQ((uintptr_t)at % 64, 0);
+            char *host = mem_alloc(sizes[i]);
+            memset(host, 1, sizes[i]);
+            k->download(d, host, at, sizes[i]);
+            for (size_t j = 0; j < sizes[i]; j++)
+                CHECK_EQ(host[j], 0);
+            free(host);
+            k->release(d, at, sizes[i]);
+        }
+        k->release(d, NULL, 0);
+        CHECK_OK(k->sync(d));
+        k->close(d);
+    }
+}
+
+/* ---- vectors: TASKS of LEN elements, on the host as doubles ---- */
+
+enum { TASKS = 3, LEN = 1037 };
+struct vectors {
+    const struct kernels *k;
+    struct device *d;
+    double host[TASKS * LEN];
+    struct vec at;
+};
+
+static void vectors_open(struct vectors *v, const struct kernels *k, struct device *d, int seed)
+{
+    *v = (struct vectors){.k = k, .d = d, .at.stride = LEN};
+    struct rng r = rng_make((uint64_t)seed, RNG_TEST, 0, 0);
+    if (k->alloc(d, sizeof v->host, &v->at.at))
+        abort();
+    static float narrow[TASKS * LEN];
+    for (int i = 0; i < TASKS * LEN; i++)
+        v->host[i] = narrow[i] = (float)rng_normal(&r);
+    k->upload(d, v->at.at, k->elem == 4 ? (void *)narrow : (void *)v->host, TASKS * LEN * k->elem);
+}
+
+static void vectors_close(struct vectors *v)
+{
+    v->k->release(v->d, v->at.at, sizeof v->host);
+}
+
+/* Largest difference between the device's elements and the host's. */
+static double vectors_error(const struct vectors *v)
+{
+    static float narrow[TASKS * LEN];
+    static double wide[TASKS * LEN];
+    double worst = 0;
+    v->k->download(v->d, v->k->elem == 4 ? (void *)narrow : (void *)wide, v->at.at,
+                   TASKS * LEN * v->k->elem);
+    for (int i = 0; i < TASKS * LEN; i++)
+        worst = fmax(worst, fabs((v->k->elem == 4 ? narrow[i] : wide[i]) - v->host[i]));
+    return worst;
+}
+
+static double axpy_error(const struct kernels *k, struct device *d)
+{
+    struct vectors to, y, x;
+    vectors_open(&to, k, d, 1);
+    vectors_open(&y, k, d, 2);
+    vectors_open(&x, k, d, 3);
+    struct vec shared = {y.at.at, 0};
+    double worst = 0;
+    k->axpy(d, TASKS, LEN, to.at, shared, -0.3, x.at);
+    for (int i = 0; i < TASKS * LEN; i++)
+        to.host[i] = y.host[i % LEN] - 0.3 * x.host[i];
+    worst = fmax(worst, vectors_error(&to));
+    k->axpy(d, TASKS, LEN - 1, x.at, to.at, 2, x.at); /* in place; the last element stays */
+    for (int i = 0; i < TASKS * LEN; i++)
+        x.host[i] = i % LEN == LEN - 1 ? x.host[i] : to.host[i] + 2 * x.host[i];
+    worst = fmax(worst, vectors_error(&x));
+    vectors_close(&to);
+    vectors_close(&y);
+    vectors_close(&x);
+    return worst;
+}
+
+static double reduce_error(const struct kernels *k, struct device *d)
+{
+    struct vectors to, x;
+    vectors_open(&to, k, d, 4);
+    vectors_open(&x, k, d, 5);
+    double worst = 0;
+    for (int add = 1; add >= 0; add--) { /* the other tasks' part of `to` stays */
+        k->reduce(d, TASKS, LEN, to.at.at, x.at, add);
+        for (int i = 0; i < LEN; i++)
+            to.host[i] = (add ? to.host[i] : 0) + x.host[i] + x.host[LEN + i] + x.host[2 * LEN + i];
+        worst = fmax(worst, vectors_error(&to));
+    }
+    vectors_close(&to);
+    vectors_close(&x);
+    return worst;
+}
+
+static double dot_error(const struct kernels *k, struct device *d)
+{
+    struct vectors x, y;
+    vectors_open(&x, k, d, 6);
+    vectors_open(&y, k, d, 7);
+    double want = 0, got = k->dot(d, LEN, x.at.at, y.at.at);
+    for (int i = 0; i < LEN; i++)
+        want += x.host[i] * y.host[i];
+    vectors_close(&x);
+    vectors_close(&y);
+    return fabs(got - want) / LEN;
+}
+
+static double sgd_error(const struct kernels *k, struct device *d)
+{
+    struct vectors theta, g;
+    vectors_open(&theta, k, d, 8);
+    vectors_open(&g, k, d, 9);
+    k->sgd(d, 5, LEN - 6, theta.at.at, g.at.at, 0.5, 0.1);
+    for (int i = 5; i < LEN - 1; i++)
+        theta.host[i] -= 0.05 * g.host[i];
+    double error = vectors_error(&theta);
+    vectors_close(&theta);
+    vectors_close(&g);
+    return error;
+}
+
+/* Kingma & Ba 2015, Algorithm 1, with the bias corrections written out. */
+static double adam_error(const struct kernels *k, struct device *d)
+{
+    struct vectors theta, m, v, g;
+    vectors_open(&theta, k, d, 10);
+    vectors_open(&m, k, d, 11);
+    vectors_open(&v, k, d, 12);
+    vectors_open(&g, k, d, 13);
+    k->zero(d, m.at.at, TASKS * LEN * k->elem);
+    k->zero(d, v.at.at, TASKS * LEN * k->elem);
+    memset(m.host, 0, sizeof m.host);
+    memset(v.host, 0, sizeof v.host);
+    for (int64_t step = 1; step <= 3; step++) {
+        struct adam a = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3, .step = step};
+        k->adam(d, 3, LEN - 7, theta.at.at, m.at.at, v.at.at, g.at.at, 0.25, &a);
+        for (int i = 3; i < LEN - 4; i++) {
+            double gi = 0.25 * g.host[i];
+            m.host[i] = 0.9 * m.host[i] + 0.1 * gi;
+            v.host[i] = 0.99 * v.host[i] + 0.01 * gi * gi;
+            double mh = m.host[i] / (1 - pow(0.9, (double)step));
+            double vh = v.host[i] / (1 - pow(0.99, (double)step));
+            theta.host[i] -= 0.01 * mh / (sqrt(vh) + 1e-3);
+        }
+    }
+    double error = fmax(vectors_error(&theta), fmax(vectors_error(&m), vectors_error(&v)));
+    vectors_close(&theta);
+    vectors_close(&m);
+    vectors_close(&v);
+    vectors_close(&g);
+    return error;
+}
+
+TEST(vector_operations_are_the_textbooks)
+{
+    static const struct {
+        const char *name;
+        double (*error)(const struct kernels *, struct device *);
+    } operations[] = {
+        {"axpy", axpy_error}, {"reduce", reduce_error}, {"dot", dot_error},
+        {"sgd", sgd_error},   {"adam", adam_error},
+    };
+    for (int s = 0; kernels_at(s); s++)
+        for (int i = 0; set_usable(kernels_at(s)) && i < 5; i++) {
+            struct device *d;
+            CHECK_OK(kernels_at(s)->open(&d, &(struct device_options){0}));
+            double error = operations[i].error(kernels_at(s), d);
+            kernels_at(s)->close(d);
+            if (!(error <= (kernels_at(s)->elem == 4 ? 1e-6 : 1e-12)))
+                FAIL_TEST("%s on %s is off by %g", operations[i].name, kernels_at(s)->name, error);
+        }
+}
+
+TESTS(T(gather_reads_bytes_and_floats_planar_or_not), T(tensors_survive_pack_and_unpack),
+      T(memory_is_aligned_and_zeroed), T(vector_operations_are_the_textbooks))
