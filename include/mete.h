@@ -57,6 +57,56 @@ void mete_log_to(mete_log_fn *fn, void *user);
 typedef int mete_progress_fn(void *user, const char *what, double done, double total);
 void mete_progress_to(mete_progress_fn *fn, void *user);
 
+/* ---- what the theory promises (docs/theory.md) ---- */
+
+/* A stochastic gradient method: the outer loop over tasks, or the inner one over
+ * the points of a task.  All numbers are doubles and none may be negative. */
+struct mete_sgm {
+    double lipschitz; /* L: the largest gradient norm */
+    double smooth;    /* gamma: the largest curvature */
+    double c;         /* step sizes are at most c/t; 0 with an lr: lr * steps */
+    double steps;     /* T, a whole number */
+    double lr;        /* a constant step size; 0: they fall as c/t, as the theory asks */
+    double batch;     /* examples a step sees; the theory's method sees 1 */
+    double beta;      /* its stability where that is known; NaN: by the lemma */
+    bool adam;        /* it is Adam, of which the theory says nothing */
+};
+
+enum mete_estimator { METE_ESTIMATOR_HELDOUT, METE_ESTIMATOR_EMPIRICAL };
+
+struct mete_bound_setting {
+    enum mete_estimator estimator; /* of the transfer risk, which the outer loop minimises */
+    double n, m;      /* tasks, and points per task (0 where the bound does not use it); whole */
+    double delta;     /* the bound holds with probability 1 - delta */
+    double max_loss;  /* M: the loss lies in [0, M] */
+    double loss_seen; /* the largest loss met in practice, refused above M; 0: unknown */
+    bool rescale;     /* restate the lemma for a loss in [0, M] instead of [0, 1] */
+    bool tight;       /* take the best gamma at or above the one given */
+    struct mete_sgm outer, inner;
+};
+
+struct mete_bound {
+    double n, m;
+    double outer_c, outer_beta; /* the lemma's C' and beta' = C'/(n-1); C' is NaN for a given beta */
+    double inner_c, inner_beta; /* C and beta = C/(m-1); NaN where the bound has no inner part */
+    double outer, inner;        /* B' and B = 2 beta */
+    double total;               /* transfer risk - meta-training objective <= total */
+    bool vacuous;               /* total is above M */
+};
+
+struct mete_bound_setting mete_bound_defaults(void); /* every constant 1, delta 0.05 */
+/* Which estimator a method minimises: "maml", "protonet", "reptile", "fedavg", … */
+int mete_bound_method(const char *method, enum mete_estimator *out);
+int mete_bound(const struct mete_bound_setting *s, struct mete_bound *out);
+/* The n and m (at least s->m, or 2) with n * (m + per_task) <= budget and the least bound. */
+int mete_bound_best(const struct mete_bound_setting *s, double budget, double per_task,
+                    struct mete_bound *out);
+/* Note number `i` on how the setting meets the theory's assumptions: false past
+ * the last.  `id` is one word ("outer-range"), *broken says that the bound is not
+ * proved for this setting. */
+bool mete_bound_note(const struct mete_bound_setting *s, int i, const char **id, bool *broken,
+                     char *text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

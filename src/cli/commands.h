@@ -3,5 +3,6 @@
 #define COMMANDS_H
 
 int cmd_version(int argc, char **argv);
+int cmd_bound(int argc, char **argv);
 
 #endif

@@ -11,6 +11,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
+    {"bound", cmd_bound, "what the theory promises for n tasks of m points"},
     {"version", cmd_version, "print the version"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
