@@ -1,0 +1,146 @@
+/* safetensors_write.c - writing a safetensors file: sort, lay out, write. */
+#include "base/safetensors.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_size_and_name(const void *a, const void *b)
+{
+    const struct safetensor *x = a, *y = b;
+    size_t p = dtype_size(x->array.dtype), q = dtype_size(y->array.dtype);
+    return p != q ? (p < q ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct safetensors_pair *x = a, *y = b;
+    return strcmp(x->key, y->key);
+}
+
+static bool is_utf8(const char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        int n = utf8_length(text, left);
+        if (n == 0)
+            return false;
+        text += n;
+        left -= (size_t)n;
+    }
+    return true;
+}
+
+static int check(const char *path, struct safetensor *tensors, int n,
+                 const struct safetensors_pair *meta, int pairs)
+{
+    for (int i = 0; i < n; i++) {
+        const char *name = tensors[i].name;
+        struct ndarray *a = &tensors[i].array;
+        if (a->rank < 0 || a->rank > NDARRAY_RANK ||
+            !shape_bytes(a->dtype, a->rank, a->shape, &a->bytes))
+            return fail(METE_EINVAL, "cannot write %s: %s has a bad shape", path, name);
+        if (!is_utf8(name) || strcmp(name, "__metadata__") == 0)
+            return fail(METE_EINVAL, "cannot write %s: '%s' cannot name a tensor", path, name);
+    }
+    for (int i = 0; i < pairs; i++)
+        if (!is_utf8(meta[i].key) || !is_utf8(meta[i].value))
+            return fail(METE_EINVAL, "cannot write %s: metadata that is not UTF-8", path);
+    return 0;
+}
+
+/* Names must differ also among tensors of different types, which sort apart. */
+static int by_name(const void *a, const void *b)
+{
+    const struct safetensor *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static int refuse_twins(const char *path, struct safetensor *tensors, int n,
+                        const struct safetensors_pair *meta, int pairs)
+{
+    qsort(tensors, (size_t)n, sizeof *tensors, by_name);
+    for (int i = 1; i < n; i++)
+        if (by_name(&tensors[i - 1], &tensors[i]) == 0)
+            return fail(METE_EINVAL, "cannot write %s: two tensors are named '%s'", path,
+                        tensors[i].name);
+    for (int i = 1; i < pairs; i++)
+        if (by_key(&meta[i - 1], &meta[i]) == 0)
+            return fail(METE_EINVAL, "cannot write %s: the metadata has '%s' twice", path,
+                        meta[i].key);
+    return 0;
+}
+
+static void write_header(struct jsonw *w, const struct safetensor *tensors, int n,
+                         const struct safetensors_pair *meta, int pairs)
+{
+    size_t offset = 0;
+    jsonw_object(w, NULL);
+    if (pairs > 0) {
+        jsonw_object(w, "__metadata__");
+        for (int i = 0; i < pairs; i++)
+            jsonw_string(w, meta[i].key, meta[i].value);
+        jsonw_close(w);
+    }
+    for (int i = 0; i < n; i++) {
+        const struct ndarray *a = &tensors[i].array;
+        jsonw_object(w, tensors[i].name);
+        jsonw_string(w, "dtype", dtype_name(a->dtype));
+        jsonw_array(w, "shape");
+        for (int d = 0; d < a->rank; d++)
+            jsonw_int(w, NULL, a->shape[d]);
+        jsonw_close(w);
+        jsonw_array(w, "data_offsets");
+        jsonw_int(w, NULL, (int64_t)offset);
+        jsonw_int(w, NULL, (int64_t)(offset += a->bytes));
+        jsonw_close(w);
+        jsonw_close(w);
+    }
+    jsonw_close(w);
+}
+
+static int write_sorted(const char *path, const struct safetensor *tensors, int n,
+                        const struct safetensors_pair *meta, int pairs)
+{
+    struct jsonw w = {0};
+    struct file_out o;
+    write_header(&w, tensors, n, meta, pairs);
+    uint64_t length = (w.size + 7) / 8 * 8; /* padded with spaces: the data is aligned */
+    int err = length > SAFETENSORS_HEADER_MAX
+                  ? fail(METE_EINVAL, "cannot write %s: the header would be too long", path)
+                  : file_out_open(&o, path);
+    if (!err) {
+        file_out_write(&o, &length, sizeof length);
+        file_out_write(&o, w.text, w.size);
+        file_out_write(&o, "       ", length - w.size);
+        for (int i = 0; i < n; i++)
+            file_out_write(&o, tensors[i].array.data, tensors[i].array.bytes);
+        err = file_out_commit(&o);
+    }
+    jsonw_release(&w);
+    return err;
+}
+
+int safetensors_write(const char *path, const struct safetensor *tensors, int n,
+                      const struct safetensors_pair *meta, int pairs)
+{
+    struct safetensor *t = mem_array((size_t)n, sizeof *t);
+    struct safetensors_pair *m = mem_array((size_t)pairs, sizeof *m);
+    if (n > 0)
+        memcpy(t, tensors, (size_t)n * sizeof *t);
+    if (pairs > 0)
+        memcpy(m, meta, (size_t)pairs * sizeof *m);
+    qsort(m, (size_t)pairs, sizeof *m, by_key);
+    int err = check(path, t, n, m, pairs);
+    if (!err)
+        err = refuse_twins(path, t, n, m, pairs);
+    qsort(t, (size_t)n, sizeof *t, by_size_and_name);
+    if (!err)
+        err = write_sorted(path, t, n, m, pairs);
+    free(t);
+    free(m);
+    return err;
+}
