@@ -1,0 +1,78 @@
+/* bench.c - reading and printing benchmark names. */
+#include "task/bench.h"
+#include "base/error.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads digits followed by `unit`; *at moves past both. */
+static bool read_count(const char **at, char unit, int *out)
+{
+    const char *s = *at;
+    int64_t value = 0;
+    for (; isdigit((unsigned char)*s) && value <= INT32_MAX; s++)
+        value = value * 10 + (*s - '0');
+    if (s == *at || *s != unit || value < 1 || value > INT32_MAX)
+        return false;
+    *out = (int)value;
+    *at = s + 1;
+    return true;
+}
+
+/* "30K", "1.2M", "500": a whole number of labels. */
+static bool read_budget(const char *text, int64_t *out)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    double value = strtod(text, &end);
+    if (*end == 'K' || *end == 'k')
+        value *= 1e3, end++;
+    else if (*end == 'M')
+        value *= 1e6, end++;
+    if (*end || !(value >= 1 && value <= 1e15) || value != (double)(int64_t)value)
+        return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+int bench_parse(struct bench *out, const char *text)
+{
+    struct bench b = {0};
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        return fail(METE_EINVAL, "a benchmark is written omniglot:5w-1s@30K, got '%s'", text);
+    size_t length = (size_t)(colon - text);
+    if (length >= sizeof b.dataset)
+        return fail(METE_EINVAL, "the dataset of a benchmark has at most %zu letters, got %zu",
+                    sizeof b.dataset - 1, length);
+    memcpy(b.dataset, text, length);
+
+    const char *at = colon + 1;
+    if (read_count(&at, 'w', &b.ways) && *at++ != '-')
+        return fail(METE_EINVAL, "%s: expected ways-shots as in 5w-1s after the colon", text);
+    if (!read_count(&at, 's', &b.shots))
+        return fail(METE_EINVAL, "%s: expected a number of shots as in 5w-1s", text);
+    if (*at == '@' && !read_budget(at + 1, &b.budget))
+        return fail(METE_EINVAL, "%s: expected a whole number of labels after '@', as in @30K",
+                    text);
+    if (*at && *at != '@')
+        return fail(METE_EINVAL, "%s: '%s' is left over after the shots", text, at);
+    *out = b;
+    return 0;
+}
+
+void bench_text(const struct bench *b, char *out, size_t size)
+{
+    char ways[24] = "", budget[32] = "";
+    if (b->ways)
+        snprintf(ways, sizeof ways, "%dw-", b->ways);
+    if (b->budget && b->budget % 1000 == 0)
+        snprintf(budget, sizeof budget, "@%" PRId64 "K", b->budget / 1000);
+    else if (b->budget)
+        snprintf(budget, sizeof budget, "@%" PRId64, b->budget);
+    snprintf(out, size, "%s:%s%ds%s", b->dataset, ways, b->shots, budget);
+}

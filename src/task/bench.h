@@ -1,0 +1,23 @@
+/* bench.h - benchmark names: omniglot:5w-1s@300K is a dataset, ways, shots and a
+ * label budget.
+ *
+ * The ways may be left out where tasks are users (femnist:1s@10K: all classes),
+ * the budget in the classical regime.  The dataset may itself hold a colon
+ * (glyphs:classes=200:5w-1s): the last one counts.
+ */
+#ifndef TASK_BENCH_H
+#define TASK_BENCH_H
+
+#include "mete.h"
+
+struct bench {
+    char dataset[512]; /* as dataset_find takes it */
+    int ways;          /* 0: every class of the dataset */
+    int shots;
+    int64_t budget; /* labels; 0: no cap */
+};
+
+int bench_parse(struct bench *out, const char *text);
+void bench_text(const struct bench *b, char *out, size_t size); /* as bench_parse reads it */
+
+#endif

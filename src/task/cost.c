@@ -1,0 +1,125 @@
+/* cost.c - reading the price of labels. */
+#include "task/cost.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cost_release(struct cost *c)
+{
+    free(c->of_class);
+    free(c->of_item);
+    *c = (struct cost){0};
+}
+
+/* A price is a number from 0 to a million. */
+static bool read_price(const char *text, int64_t *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || !(value >= 0 && value <= 1e6))
+        return false;
+    while (*end == ' ' || *end == '\r' || *end == '\n')
+        end++;
+    *out = llround(value * MILLIONTHS);
+    return !*end;
+}
+
+static int find_class(const struct dataset *d, const char *name)
+{
+    char *end;
+    for (int c = 0; d->class_names && c < d->classes; c++)
+        if (strcmp(d->class_names[c], name) == 0)
+            return c;
+    long number = strtol(name, &end, 10);
+    return end != name && !*end && number >= 0 && number < d->classes ? (int)number : -1;
+}
+
+static int class_line(struct cost *c, const struct dataset *d, char *line)
+{
+    char *comma = strrchr(line, ',');
+    int64_t price;
+    if (!comma || !read_price(comma + 1, &price))
+        return fail(METE_EFORMAT, "expected name,cost");
+    *comma = '\0';
+    int klass = find_class(d, line);
+    if (klass < 0)
+        return fail(METE_EFORMAT, "%s has no class '%s'", d->name, line);
+    if (c->of_class[klass] >= 0)
+        return fail(METE_EFORMAT, "class '%s' has a cost already", line);
+    c->of_class[klass] = price;
+    return 0;
+}
+
+static int item_line(struct cost *c, const struct dataset *d, const char *line, int64_t number)
+{
+    if (number >= d->items)
+        return fail(METE_EFORMAT, "%s has only %lld items", d->name, (long long)d->items);
+    if (!read_price(line, &c->of_item[number]))
+        return fail(METE_EFORMAT, "expected a cost from 0 to a million");
+    return 0;
+}
+
+static int all_named(const struct cost *c, const struct dataset *d, int64_t lines)
+{
+    if (c->of_item && lines != d->items)
+        return fail(METE_EFORMAT, "expected a line for each of %lld items, got %lld",
+                    (long long)d->items, (long long)lines);
+    for (int k = 0; c->of_class && k < d->classes; k++)
+        if (c->of_class[k] < 0)
+            return fail(METE_EFORMAT, "class '%s' (number %d) has no cost",
+                        d->class_names ? d->class_names[k] : "", k);
+    return 0;
+}
+
+static int read_file(struct cost *c, const struct dataset *d, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    int64_t number = 0;
+    int err = 0;
+    if (!file)
+        return fail(METE_EIO, "budget.cost: cannot read %s: %s", path, strerror(errno));
+    for (; !err && getline(&line, &room, file) >= 0; number++) {
+        err = c->of_item ? item_line(c, d, line, number) : class_line(c, d, line);
+        if (err)
+            fail_within(err, "%s:%lld", path, (long long)number + 1);
+    }
+    if (!err && ferror(file))
+        err = fail(METE_EIO, "budget.cost: cannot read %s: %s", path, strerror(errno));
+    if (!err && (err = all_named(c, d, number)))
+        fail_within(err, "%s", path);
+    free(line);
+    fclose(file);
+    return err;
+}
+
+int cost_open(struct cost *out, const struct dataset *d, const char *text)
+{
+    struct cost c = {.constant = (int64_t)MILLIONTHS};
+    int err = 0;
+    if (strncmp(text, "class:", 6) == 0) {
+        c.of_class = mem_array((size_t)d->classes, sizeof *c.of_class);
+        for (int k = 0; k < d->classes; k++)
+            c.of_class[k] = -1;
+        err = read_file(&c, d, text + 6);
+    } else if (strncmp(text, "item:", 5) == 0) {
+        c.of_item = mem_array((size_t)d->items, sizeof *c.of_item);
+        err = read_file(&c, d, text + 5);
+    } else if (!read_price(text, &c.constant)) {
+        err = fail(
+            METE_EINVAL,
+            "budget.cost: expected a number from 0 to a million, class:FILE or item:FILE, got '%s'",
+            text);
+    }
+    if (err)
+        cost_release(&c);
+    else
+        *out = c;
+    return err;
+}

@@ -1,0 +1,186 @@
+/* split.c - drawing and checking splits. */
+#include "task/split.h"
+#include "task/split_file.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/param.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const part_names[SPLIT_PARTS] = {"train", "val", "test"};
+
+const char *split_part_name(int part)
+{
+    return part_names[part];
+}
+
+int split_part_find(const char *name, int *part)
+{
+    for (int p = 0; p < SPLIT_PARTS; p++)
+        if (strcmp(part_names[p], name) == 0) {
+            *part = p;
+            return 0;
+        }
+    return fail(METE_EINVAL, "a part is train, val or test, got '%s'", name);
+}
+
+void split_release(struct split *s)
+{
+    for (int p = 0; p < SPLIT_PARTS; p++)
+        free(s->group[p]);
+    *s = (struct split){0};
+}
+
+/* Turns the part of each group (SPLIT_PARTS: none) into three ascending lists. */
+static void list_parts(struct split *s, const uint8_t *part, int groups)
+{
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        s->n[p] = 0;
+        s->group[p] = mem_array((size_t)groups + 1, sizeof **s->group);
+        for (int g = 0; g < groups; g++)
+            if (part[g] == p)
+                s->group[p][s->n[p]++] = g;
+    }
+}
+
+/* Reads three numbers with `between` between them. */
+static bool read_three(const char *text, char between, double out[SPLIT_PARTS])
+{
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        char *end;
+        out[p] = strtod(text, &end);
+        if (end == text || !(out[p] >= 0) || !isfinite(out[p]) ||
+            *end != (p < SPLIT_PARTS - 1 ? between : '\0'))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+/* Shares `groups` out by weight: the largest remainders get what rounding leaves. */
+static void share(const double weight[SPLIT_PARTS], int groups, int n[SPLIT_PARTS])
+{
+    double total = weight[0] + weight[1] + weight[2], rest[SPLIT_PARTS];
+    int left = groups;
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        double exact = weight[p] / total * groups;
+        n[p] = (int)exact;
+        rest[p] = exact - n[p];
+        left -= n[p];
+    }
+    for (; left > 0; left--) {
+        int best = 0;
+        for (int p = 1; p < SPLIT_PARTS; p++)
+            if (rest[p] > rest[best])
+                best = p;
+        n[best]++;
+        rest[best] -= 1;
+    }
+}
+
+static void draw_parts(const int n[SPLIT_PARTS], int groups, int seed, uint8_t *part)
+{
+    struct rng r = rng_make((uint64_t)seed, RNG_SPLIT, 0, 0);
+    int32_t *order = mem_array((size_t)groups + 1, sizeof *order);
+    for (int g = 0; g < groups; g++)
+        order[g] = g;
+    rng_shuffle(&r, order, (uint32_t)groups);
+    int at = 0;
+    for (int p = 0; p < SPLIT_PARTS; p++)
+        for (int i = 0; i < n[p]; i++)
+            part[order[at++]] = (uint8_t)p;
+    free(order);
+}
+
+static int split_counts(const struct dataset *d, const double count[SPLIT_PARTS], bool users,
+                        int seed, uint8_t *part)
+{
+    int n[SPLIT_PARTS], groups = users ? d->users : d->classes;
+    double total = count[0] + count[1] + count[2];
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        if (count[p] != floor(count[p]))
+            return fail(METE_EINVAL, "data.split: expected whole numbers as in 1000/200/423");
+        n[p] = (int)fmin(count[p], groups);
+    }
+    if (total > groups)
+        return fail(METE_EINVAL,
+                    "data.split: %.0f/%.0f/%.0f asks for %.0f %s and %s has %d, so parts would "
+                    "overlap; write %.0f:%.0f:%.0f for that proportion",
+                    count[0], count[1], count[2], total, users ? "users" : "classes", d->name,
+                    groups, count[0], count[1], count[2]);
+    draw_parts(n, groups, seed, part);
+    return 0;
+}
+
+static int split_shares(const double weight[SPLIT_PARTS], int groups, int seed, uint8_t *part)
+{
+    int n[SPLIT_PARTS];
+    if (!(weight[0] + weight[1] + weight[2] > 0))
+        return fail(METE_EINVAL, "data.split: a proportion needs a number above 0");
+    share(weight, groups, n);
+    draw_parts(n, groups, seed, part);
+    return 0;
+}
+
+static int published(const struct dataset *d, bool users, const char *how, uint8_t *part)
+{
+    if (!users && d->class_split) {
+        memcpy(part, d->class_split, (size_t)d->classes);
+        return 0;
+    }
+    if (*d->path && split_file_exists(d->path))
+        return split_file_read(d, users, d->path, part);
+    return fail(METE_EINVAL,
+                "data.split: %s has no '%s' split of its own; give the folder that holds "
+                "train.txt, val.txt and test.txt (or .csv)",
+                d->name, how);
+}
+
+static int is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int find_parts(const struct dataset *d, bool users, const char *how, int seed, uint8_t *part)
+{
+    static const double few_shot[] = {1000, 200, 423};  /* Omniglot, all 1,623 characters */
+    static const double federated[] = {3000, 200, 200}; /* the paper's FEMNIST */
+    double number[SPLIT_PARTS];
+    int groups = users ? d->users : d->classes;
+    if (strcmp(how, "auto") == 0 && !users && d->class_split)
+        how = "published";
+    if (strcmp(how, "auto") == 0)
+        return split_shares(users ? federated : few_shot, groups, seed, part);
+    if (strcmp(how, "published") == 0 || strcmp(how, "vinyals") == 0 || strcmp(how, "ravi") == 0)
+        return published(d, users, how, part);
+    if (read_three(how, '/', number))
+        return split_counts(d, number, users, seed, part);
+    if (read_three(how, ':', number))
+        return split_shares(number, groups, seed, part);
+    if (is_folder(how))
+        return split_file_read(d, users, how, part);
+    return fail(METE_EINVAL,
+                "data.split: expected auto, 1000/200/423, 3000:200:200, vinyals, ravi or a folder "
+                "of split files, got '%s'",
+                how);
+}
+
+int split_make(struct split *out, const struct dataset *d, bool users, const char *how, int seed)
+{
+    int groups = users ? d->users : d->classes;
+    uint8_t *part = mem_array((size_t)groups + 1, 1);
+    memset(part, SPLIT_PARTS, (size_t)groups);
+    int err = find_parts(d, users, how, seed, part);
+    if (!err) {
+        out->users = users;
+        list_parts(out, part, groups);
+    }
+    free(part);
+    return err;
+}

@@ -1,0 +1,32 @@
+/* split.h - which classes (or users) are for training, validation and testing.
+ *
+ * `data.split` is one of
+ *   auto           the dataset's own split; else 1000:200:423 of the classes, or
+ *                  3000:200:200 of the users
+ *   1000/200/423   so many, drawn at random by `data.split_seed`
+ *   3000:200:200   all of them in that proportion, drawn alike
+ *   vinyals, ravi  the split published with the dataset
+ *   a folder       that holds {train,val,test}.txt (Vinyals: Alphabet/character/rot
+ *                  lines) or .csv (Ravi: filename,label); the .txt files go before
+ * A class or user in two parts is refused.
+ */
+#ifndef TASK_SPLIT_H
+#define TASK_SPLIT_H
+
+#include "data/dataset.h"
+
+enum { SPLIT_PARTS = 3 }; /* enum dataset_split */
+
+struct split {
+    bool users;                  /* groups are users, else classes */
+    int n[SPLIT_PARTS];          /* groups of each part */
+    int32_t *group[SPLIT_PARTS]; /* ascending */
+};
+
+int split_make(struct split *out, const struct dataset *d, bool users, const char *how, int seed);
+void split_release(struct split *s);
+
+const char *split_part_name(int part);            /* "train", "val", "test" */
+int split_part_find(const char *name, int *part); /* METE_EINVAL for another name */
+
+#endif

@@ -1,0 +1,92 @@
+/* task.h - small classification problems drawn from a dataset.
+ *
+ * Few-shot tasks: `ways` classes drawn at random, `task.query` items of each as
+ * the query set, the whole rest of those classes as the unlabelled pool.  User
+ * tasks: one user each, all classes; the pool is the user's training part, the
+ * query the user's whole test part, and shots are a cap per class.
+ *
+ * A task is a function of (seed, part, number): any one can be drawn without the
+ * ones before it, by any thread.
+ *
+ * A task holds no labels.  They are revealed by ledger.h, which charges first.
+ * The pool is in random order, so that a position in it says nothing of a class.
+ */
+#ifndef TASK_TASK_H
+#define TASK_TASK_H
+
+#include "base/param.h"
+#include "data/dataset.h"
+#include "task/bench.h"
+#include "task/split.h"
+
+enum task_kind { TASK_AUTO, TASK_CLASSES, TASK_USERS };
+enum task_cap { CAP_POOL, CAP_PRESENT };
+
+struct task_settings {
+    char split[PARAM_TEXT_SIZE];
+    int split_seed;
+    int shots;      /* 0: those of the benchmark's name */
+    int query;      /* items per class */
+    int pool;       /* unlabelled items per class; 0: the whole rest */
+    int kind;       /* enum task_kind */
+    int cap;        /* enum task_cap */
+    double holdout; /* of a user's items where the dataset has no parts */
+};
+extern const struct param task_params[]; /* for a section named "" */
+
+struct tasks; /* a distribution over tasks */
+
+/* Keeps `d`, which must outlive it.  Refuses what no part has tasks for. */
+int tasks_open(struct tasks **out, const struct dataset *d, const struct bench *b,
+               const struct task_settings *s, uint64_t seed);
+void tasks_close(struct tasks *t); /* NULL is fine */
+/* METE_EINVAL, with why, for a part that has no tasks: more ways than classes, more
+ * shots and query than items, no classes at all.  (The 16 validation classes of
+ * mini-ImageNet make no 20-way task, and its training classes do.) */
+int tasks_check(const struct tasks *t, int part);
+
+const struct dataset *tasks_dataset(const struct tasks *t);
+const struct split *tasks_split(const struct tasks *t);
+uint64_t tasks_seed(const struct tasks *t);
+bool tasks_are_users(const struct tasks *t);
+int tasks_ways(const struct tasks *t);
+int tasks_shots(const struct tasks *t);
+/* How many different tasks a part has: its users, or INT64_MAX.  Larger numbers
+ * are fine and begin again with the first user. */
+int64_t tasks_count(const struct tasks *t, int part);
+/* The most a task of any part can hold, for planning memory. */
+int tasks_max_pool(const struct tasks *t);
+int tasks_max_query(const struct tasks *t);
+int tasks_max_labels(const struct tasks *t);
+
+/* One task.  Zeroed, then filled by task_draw as often as wanted; task_release
+ * gives its memory back. */
+struct task {
+    const struct tasks *from;
+    int part; /* enum dataset_split */
+    int64_t number;
+    int user;   /* -1: none */
+    int ways;   /* labels are 0..ways-1 */
+    int labels; /* how many to buy for the support */
+    int n_pool, n_query, n_given;
+    int32_t *classes; /* (ways) the dataset's class for each label */
+    int32_t *pool;    /* (n_pool) items, in random order */
+    int32_t *query;   /* (n_query) items */
+    int32_t *given;   /* (n_given) positions in the pool that a file names as support */
+    int room;         /* private: of pool and query */
+};
+int task_draw(const struct tasks *t, int part, int64_t number, struct task *out);
+void task_release(struct task *task);
+
+/* What a learner gets to see of a task: items and the labels paid for. */
+struct episode {
+    int64_t task;
+    int user, ways, n_support, n_query;
+    int32_t *support, *support_label; /* (n_support) items, labels 0..ways-1 */
+    int32_t *query, *query_label;     /* (n_query) */
+};
+/* Room for one; the four arrays are one block, given back by episode_release. */
+void episode_init(struct episode *e, const struct task *task, int n_support);
+void episode_release(struct episode *e);
+
+#endif
