@@ -17,7 +17,10 @@
 static int test_failed, test_skipped;
 
 #define TEST(name) static void name(void)
-#define T(name) {#name, name}
+#define T(name)                                                                                    \
+    {                                                                                              \
+#name, name                                                                                \
+    }
 #define FAIL_TEST(...)                                                                             \
     do {                                                                                           \
         fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                            \

@@ -108,6 +108,17 @@ const char *nearest_word(const char *word, const char *const *candidates, int n)
     return best;
 }
 
+int fail_unknown(const char *kind, const char *name, const char *const *candidates, int n)
+{
+    const char *near = nearest_word(name, candidates, n);
+    if (near)
+        return fail(METE_EINVAL, "no %s named '%s'; did you mean '%s'?", kind, name, near);
+    char all[512] = "";
+    for (int i = 0; i < n; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", candidates[i]);
+    return fail(METE_EINVAL, "no %s named '%s'; there are %s", kind, name, all);
+}
+
 /* The known key nearest to `key`, compared with and without its section. */
 static const struct param *nearest_row(const struct param_set *set, const char *key, int *section)
 {

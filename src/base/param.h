@@ -26,15 +26,25 @@ struct param {
 
 /* Rows of a table that ends with {0}. */
 #define PARAM_INT_ROW(type, field, name, initial, min, max, help)                                  \
-    {name, PARAM_INT, offsetof(type, field), initial, min, max, NULL, help}
+    {                                                                                              \
+        name, PARAM_INT, offsetof(type, field), initial, min, max, NULL, help                      \
+    }
 #define PARAM_REAL_ROW(type, field, name, initial, min, max, help)                                 \
-    {name, PARAM_REAL, offsetof(type, field), initial, min, max, NULL, help}
+    {                                                                                              \
+        name, PARAM_REAL, offsetof(type, field), initial, min, max, NULL, help                     \
+    }
 #define PARAM_BOOL_ROW(type, field, name, initial, help)                                           \
-    {name, PARAM_BOOL, offsetof(type, field), initial, 0, 1, NULL, help}
+    {                                                                                              \
+        name, PARAM_BOOL, offsetof(type, field), initial, 0, 1, NULL, help                         \
+    }
 #define PARAM_CHOICE_ROW(type, field, name, choices, initial, help)                                \
-    {name, PARAM_CHOICE, offsetof(type, field), initial, 0, 0, choices, help}
+    {                                                                                              \
+        name, PARAM_CHOICE, offsetof(type, field), initial, 0, 0, choices, help                    \
+    }
 #define PARAM_TEXT_ROW(type, field, name, initial, help)                                           \
-    {name, PARAM_TEXT, offsetof(type, field), 0, 0, 0, initial, help}
+    {                                                                                              \
+        name, PARAM_TEXT, offsetof(type, field), 0, 0, 0, initial, help                            \
+    }
 
 /* One table in force, and the struct it fills. */
 struct param_section {
@@ -60,14 +70,19 @@ const struct param *param_find(const struct param_set *set, const char *key, int
 /* Checks type and range, then stores.  `key` names it in the sentence. */
 int param_store(const struct param *row, void *state, const char *key, const char *text);
 int param_set_text(struct param_set *set, const char *key, const char *text);
-int param_set_all(struct param_set *set, const char *const *assignments); /* "k=v", NULL at the end */
+int param_set_all(struct param_set *set,
+                  const char *const *assignments); /* "k=v", NULL at the end */
 
 /* The value as text, as param_store would read it back. */
 void param_text(const struct param *row, const void *state, char *out, size_t size);
-void param_key(const struct param_section *section, const struct param *row, char *out, size_t size);
-void param_range(const struct param *row, char *out, size_t size); /* "0..1", "mean|sum", "yes|no" */
+void param_key(const struct param_section *section, const struct param *row, char *out,
+               size_t size);
+void param_range(const struct param *row, char *out,
+                 size_t size); /* "0..1", "mean|sum", "yes|no" */
 
 /* The candidate nearest to `word` by edit distance, or NULL if none is near. */
 const char *nearest_word(const char *word, const char *const *candidates, int n);
+/* Fails with "no KIND named 'NAME'" and the nearest of those there are, or all of them. */
+int fail_unknown(const char *kind, const char *name, const char *const *candidates, int n);
 
 #endif

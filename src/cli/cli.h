@@ -15,13 +15,13 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* One option of a command.  A table of them ends with {0} and drives both the
  * reading and the checking. */
 struct option_row {
-    const char *name;                    /* "--threads" */
+    const char *name; /* "--threads" */
     enum { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_LIST } kind;
     void *to; /* bool, int, double, const char *, struct text_list */
 };
 
 enum { TEXT_LIST_MAX = 256 };
-struct text_list { /* a repeated option, or the words that are no options */
+struct text_list {                     /* a repeated option, or the words that are no options */
     const char *at[TEXT_LIST_MAX + 1]; /* ends with NULL */
     int n;
 };

@@ -25,14 +25,15 @@
 
 enum { LAYERS_MAX = 8 };
 
-enum tensor { /* the named tensors of a layer, in the order of a state_dict */
-    TENSOR_WEIGHT, /* conv (out_c, in_c, 3, 3); dense (out_c, in_c * in_h * in_w) in c,h,w order */
-    TENSOR_BIAS,   /* (out_c) */
-    TENSOR_GAMMA,  /* (out_c), where the layer normalises */
-    TENSOR_BETA,   /* (out_c) */
-    TENSOR_MEAN,   /* (out_c), running statistics: not trained by gradients */
-    TENSOR_VAR,    /* (out_c) */
-    TENSORS
+enum tensor {                /* the named tensors of a layer, in the order of a state_dict */
+              TENSOR_WEIGHT, /* conv (out_c, in_c, 3, 3); dense (out_c, in_c * in_h * in_w) in c,h,w
+                                order */
+              TENSOR_BIAS,   /* (out_c) */
+              TENSOR_GAMMA,  /* (out_c), where the layer normalises */
+              TENSOR_BETA,   /* (out_c) */
+              TENSOR_MEAN,   /* (out_c), running statistics: not trained by gradients */
+              TENSOR_VAR,    /* (out_c) */
+              TENSORS
 };
 
 /* A layer is a block, the unit of fusing:
@@ -42,13 +43,13 @@ enum tensor { /* the named tensors of a layer, in the order of a state_dict */
  */
 struct layer {
     enum { LAYER_CONV, LAYER_DENSE } kind;
-    int in_h, in_w, in_c;     /* dense: the shape of the features it reads */
-    int conv_h, conv_w;       /* conv: the size before pooling */
-    int out_h, out_w, out_c;  /* dense: 1 x 1 x out_c */
+    int in_h, in_w, in_c;    /* dense: the shape of the features it reads */
+    int conv_h, conv_w;      /* conv: the size before pooling */
+    int out_h, out_w, out_c; /* dense: 1 x 1 x out_c */
     int stride;
-    bool pool, relu;          /* conv: relu is always on */
-    double eps;               /* of the batch norm */
-    size_t offset[TENSORS];   /* into a parameter vector, in elements; set by layout() */
+    bool pool, relu;        /* conv: relu is always on */
+    double eps;             /* of the batch norm */
+    size_t offset[TENSORS]; /* into a parameter vector, in elements; set by layout() */
 };
 
 /* The images of T tasks.  Task t has count[t] of them, at most n. */
@@ -75,7 +76,7 @@ struct vec {
 struct images {
     const void *data; /* as opened: device memory */
     enum { IMAGES_U8, IMAGES_F32 } type;
-    bool planar;      /* (c, h, w) instead of (h, w, c) */
+    bool planar; /* (c, h, w) instead of (h, w, c) */
     int h, w, c;
     int64_t items;
     float scale, shift; /* x = value * scale + shift */
@@ -83,7 +84,7 @@ struct images {
 
 /* The features a prototype loss reads: images first..first+count-1 of a pass. */
 struct features {
-    void *out, *dout;  /* output slots of the pass's last layer before the head */
+    void *out, *dout; /* output slots of the pass's last layer before the head */
     struct batch batch;
     int first, count;
     const int32_t *labels; /* (tasks, batch.n) device memory; -1: ignored */
@@ -96,20 +97,21 @@ struct adam {
 
 struct device;
 struct device_options {
-    int index;        /* which GPU */
-    bool full_fp32;   /* GPU: plain fp32 instead of TF32 */
+    int index;      /* which GPU */
+    bool full_fp32; /* GPU: plain fp32 instead of TF32 */
 };
 
 struct kernels {
     const char *name, *summary;
-    size_t elem;     /* bytes of an element of a vector: 4, or 8 where doubles are kept */
+    size_t elem;      /* bytes of an element of a vector: 4, or 8 where doubles are kept */
     bool whole_shard; /* wants all tasks of a shard in one call (a GPU), not one task per thread */
 
     /* -- the device; these may fail -- */
     bool (*usable)(char *why, size_t size); /* false and a reason: not on this machine */
     int (*open)(struct device **out, const struct device_options *options);
     void (*close)(struct device *d); /* NULL is fine */
-    int (*alloc)(struct device *d, size_t bytes, void **out); /* 64-byte aligned, large pages, zeroed */
+    int (*alloc)(struct device *d, size_t bytes,
+                 void **out); /* 64-byte aligned, large pages, zeroed */
     void (*release)(struct device *d, void *p, size_t bytes); /* NULL is fine */
     void (*upload)(struct device *d, void *to, const void *from, size_t bytes);
     void (*download)(struct device *d, void *to, const void *from, size_t bytes); /* waits */
@@ -122,8 +124,10 @@ struct kernels {
      * trained tensors first: *trained is how many elements gradients move. */
     size_t (*layout)(struct layer *layers, int n, size_t *trained);
     /* Between a PyTorch-ordered host tensor and its place in a (shared) vector. */
-    void (*pack)(struct device *d, const struct layer *l, enum tensor which, const float *host, void *vector);
-    void (*unpack)(struct device *d, const struct layer *l, enum tensor which, const void *vector, float *host);
+    void (*pack)(struct device *d, const struct layer *l, enum tensor which, const float *host,
+                 void *vector);
+    void (*unpack)(struct device *d, const struct layer *l, enum tensor which, const void *vector,
+                   float *host);
     size_t (*input_bytes)(const struct layer *first, const struct batch *b);
     /* What a pass keeps of a layer, and what its tangent keeps. */
     size_t (*cache_bytes)(const struct layer *l, const struct batch *b);
@@ -139,17 +143,18 @@ struct kernels {
     void (*gather)(struct device *d, const struct layer *first, const struct batch *b,
                    const struct images *from, const int32_t *index, void *x);
     /* Rows (tasks, n, c*h*w) in c,h,w order on the host, from an output slot.  Waits. */
-    void (*rows)(struct device *d, const struct layer *l, const struct batch *b, const void *out, float *host);
+    void (*rows)(struct device *d, const struct layer *l, const struct batch *b, const void *out,
+                 float *host);
 
     /* -- layers.  x is the previous layer's output, `scratch` of scratch_bytes -- */
-    void (*forward)(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
-                    const void *x, struct vec theta, void *cache, void *scratch);
+    void (*forward)(struct device *d, const struct layer *l, const struct batch *b,
+                    struct norm norm, const void *x, struct vec theta, void *cache, void *scratch);
     /* From dout(cache) to dx (NULL: not wanted) and this layer's tensors of grad,
      * all of which are written.  Keeps in the cache what tangents need.
      * With norm.stat 0, grad's MEAN and VAR are (running - this batch's). */
-    void (*backward)(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
-                     const void *x, struct vec theta, void *cache, void *dx, struct vec grad,
-                     void *scratch);
+    void (*backward)(struct device *d, const struct layer *l, const struct batch *b,
+                     struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
+                     struct vec grad, void *scratch);
     /* The tangent of forward: Rx NULL means zero.  Writes out(tangent). */
     void (*forward_tangent)(struct device *d, const struct layer *l, const struct batch *b,
                             struct norm norm, const void *x, const void *rx, struct vec theta,
@@ -172,11 +177,12 @@ struct kernels {
                          const int32_t *labels, bool mean, const float *probs, void *tangent);
     /* Prototypical loss (Snell et al. 2017): class means of the support (a class
      * without support: the origin), minus squared distances as logits, mean
-     * cross-entropy over the query.  Writes the dout ranges of both, probs (tasks,
-     * query.batch.n, ways; rows first..) and loss (tasks).  With query labels -1 it
-     * only predicts.  `scratch` holds proto_bytes. */
+     * cross-entropy over the query.  Writes the dout ranges of both, logits and probs
+     * (tasks, query.batch.n, ways; rows first..) and loss (tasks).  With query labels
+     * -1 it only predicts.  `logits` may be NULL; `scratch` holds proto_bytes. */
     void (*proto)(struct device *d, const struct layer *l, const struct features *support,
-                  const struct features *query, int ways, float *probs, float *loss, void *scratch);
+                  const struct features *query, int ways, float *logits, float *probs, float *loss,
+                  void *scratch);
     size_t (*proto_bytes)(const struct layer *l, int tasks, int ways);
 
     /* -- vectors of `len` elements, one per task or shared -- */
@@ -188,14 +194,16 @@ struct kernels {
     double (*dot)(struct device *d, size_t len, const void *x, const void *y); /* waits */
     /* Optimiser steps on elements from..from+len-1: theta -= lr g (sgd), or Adam
      * (Kingma & Ba 2015, eps outside the root).  g is scaled by `scale` first. */
-    void (*sgd)(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale, double lr);
+    void (*sgd)(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale,
+                double lr);
     void (*adam)(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
                  const void *g, double scale, const struct adam *a);
 };
 
 extern const struct kernels kernels_ref;   /* float storage, double sums */
 extern const struct kernels kernels_ref64; /* all in double: for checking the checkers */
-const struct kernels *kernels_cpu(const char *isa); /* "avx512", "avx2", "portable"; NULL: not here */
+const struct kernels *
+kernels_cpu(const char *isa); /* "avx512", "avx2", "portable"; NULL: not here */
 
 /* The set for a device name: "cpu" (the best the machine has, or METE_CPU), a CPU
  * instruction set, "ref", "ref64", "cuda".  A sentence when there is none. */

@@ -52,5 +52,6 @@ int kernels_find(const struct kernels **out, const char *name)
         *out = k;
         return 0;
     }
-    return fail(METE_EINVAL, "no device or kernel set named '%s'; 'mete list devices' shows them", name);
+    return fail(METE_EINVAL, "no device or kernel set named '%s'; 'mete list devices' shows them",
+                name);
 }

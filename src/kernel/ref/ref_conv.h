@@ -35,8 +35,10 @@ static void conv_dx(const struct layer *l, int n, const REAL *dz, const REAL *w,
                             zy /= l->stride;
                             zx /= l->stride;
                             if (zy < l->conv_h && zx < l->conv_w)
-                                sum += (double)dz[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w + zx] *
-                                       w[(o * l->in_c + c) * 9 + k];
+                                sum +=
+                                    (double)
+                                        dz[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w + zx] *
+                                    w[(o * l->in_c + c) * 9 + k];
                         }
                     dx[((i * l->in_c + c) * l->in_h + y) * l->in_w + x] += (REAL)sum;
                 }

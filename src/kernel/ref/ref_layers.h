@@ -46,7 +46,8 @@ static void *ref_dout(const struct layer *l, const struct batch *b, void *cache)
 }
 
 /* The cache of one task. */
-static struct ref_cache cache_of(const struct layer *l, const struct batch *b, const void *cache, int task)
+static struct ref_cache cache_of(const struct layer *l, const struct batch *b, const void *cache,
+                                 int task)
 {
     size_t tasks = (size_t)b->tasks, n = (size_t)b->n, t = (size_t)task, c = (size_t)l->out_c;
     size_t out = n * out_len(l), z = n * conv_len(l);
@@ -110,7 +111,8 @@ static void conv_forward(const struct layer *l, const struct batch *b, struct no
         }
         k.mu[c] = (REAL)ch.mu;
         k.s[c] = (REAL)ch.s;
-        double gamma = tensor_at(theta, t, l, TENSOR_GAMMA)[c], beta = tensor_at(theta, t, l, TENSOR_BETA)[c];
+        double gamma = tensor_at(theta, t, l, TENSOR_GAMMA)[c],
+               beta = tensor_at(theta, t, l, TENSOR_BETA)[c];
         for (int i = 0; i < n; i++) {
             const REAL *z = k.z + (size_t)i * conv_len(l) + (size_t)c * plane;
             for (size_t p = 0; p < plane; p++) {
@@ -146,14 +148,16 @@ static void through_relu(const struct layer *l, int n, struct vec theta, int t, 
     for (int i = 0; i < n; i++)
         for (int c = 0; c < l->out_c; c++) {
             struct channel ch = {.mu = k.mu[c], .s = k.s[c]};
-            double gamma = tensor_at(theta, t, l, TENSOR_GAMMA)[c], beta = tensor_at(theta, t, l, TENSOR_BETA)[c];
+            double gamma = tensor_at(theta, t, l, TENSOR_GAMMA)[c],
+                   beta = tensor_at(theta, t, l, TENSOR_BETA)[c];
             const REAL *z = k.z + (size_t)i * conv_len(l) + (size_t)c * plane;
             for (size_t p = 0; p < plane; p++)
                 y[p] = (REAL)(gamma * xhat(&ch, z, p) + beta);
             for (int oy = 0; oy < l->out_h; oy++)
                 for (int ox = 0; ox < l->out_w; ox++) {
                     size_t from = source_of(l, y, oy, ox);
-                    REAL *o = out + (size_t)i * out_len(l) + (size_t)c * out_plane + oy * l->out_w + ox;
+                    REAL *o =
+                        out + (size_t)i * out_len(l) + (size_t)c * out_plane + oy * l->out_w + ox;
                     REAL zero = 0;
                     if (y[from] > 0)
                         move(before + (size_t)i * conv_len(l) + (size_t)c * plane + from, o);
@@ -170,8 +174,10 @@ static void running_difference(const struct layer *l, int n, struct vec theta, i
 {
     struct channel ch = channel_of(l, n, (struct norm){n});
     norm_statistics(&ch, k.z + (size_t)c * (size_t)ch.pixels, 0);
-    double bias = tensor_at(theta, t, l, TENSOR_BIAS)[c], var = ch.s > 0 && isfinite(ch.s) ? 1 / (ch.s * ch.s) : 0;
-    tensor_at(grad, t, l, TENSOR_MEAN)[c] = (REAL)(tensor_at(theta, t, l, TENSOR_MEAN)[c] - (ch.mu + bias));
+    double bias = tensor_at(theta, t, l, TENSOR_BIAS)[c],
+           var = ch.s > 0 && isfinite(ch.s) ? 1 / (ch.s * ch.s) : 0;
+    tensor_at(grad, t, l, TENSOR_MEAN)[c] =
+        (REAL)(tensor_at(theta, t, l, TENSOR_MEAN)[c] - (ch.mu + bias));
     tensor_at(grad, t, l, TENSOR_VAR)[c] = (REAL)(tensor_at(theta, t, l, TENSOR_VAR)[c] - var);
 }
 
@@ -179,12 +185,13 @@ static double channel_sum(const struct channel *ch, const REAL *values)
 {
     double sum = 0;
     EACH_VALUE(ch, i, at)
-        sum += values[at];
+    sum += values[at];
     return sum;
 }
 
 static void conv_backward(const struct layer *l, const struct batch *b, struct norm norm, int t,
-                          const REAL *x, struct vec theta, struct ref_cache k, REAL *dx, struct vec grad)
+                          const REAL *x, struct vec theta, struct ref_cache k, REAL *dx,
+                          struct vec grad)
 {
     int n = count_of(b, t);
     size_t plane = (size_t)(l->conv_h * l->conv_w);
@@ -217,8 +224,9 @@ static void conv_backward(const struct layer *l, const struct batch *b, struct n
 }
 
 /* Everything backward and tangents know of a channel. */
-static struct channel channel_again(const struct layer *l, int n, struct norm norm, struct vec theta,
-                                    struct vec v, int t, struct ref_cache k, struct ref_cache r, int c)
+static struct channel channel_again(const struct layer *l, int n, struct norm norm,
+                                    struct vec theta, struct vec v, int t, struct ref_cache k,
+                                    struct ref_cache r, int c)
 {
     struct channel ch = channel_of(l, n, norm);
     ch.mu = k.mu[c];
@@ -232,9 +240,9 @@ static struct channel channel_again(const struct layer *l, int n, struct norm no
     return ch;
 }
 
-static void conv_forward_tangent(const struct layer *l, const struct batch *b, struct norm norm, int t,
-                                 const REAL *x, const REAL *rx, struct vec theta, struct vec v,
-                                 struct ref_cache k, struct ref_cache r)
+static void conv_forward_tangent(const struct layer *l, const struct batch *b, struct norm norm,
+                                 int t, const REAL *x, const REAL *rx, struct vec theta,
+                                 struct vec v, struct ref_cache k, struct ref_cache r)
 {
     int n = count_of(b, t);
     size_t plane = (size_t)(l->conv_h * l->conv_w);
@@ -253,15 +261,16 @@ static void conv_forward_tangent(const struct layer *l, const struct batch *b, s
         r.s[c] = (REAL)ch.m2;
         double rbeta = tensor_at(v, t, l, TENSOR_BETA)[c];
         EACH_VALUE(&ch, i, at) /* r.dy holds Ry until the backward tangent needs it */
-            r.dy[base + at] = (REAL)(ch.rgamma * xhat(&ch, k.z + base, at) +
-                                     ch.gamma * rxhat(&ch, k.z + base, r.z + base, at) + rbeta);
+        r.dy[base + at] = (REAL)(ch.rgamma * xhat(&ch, k.z + base, at) +
+                                 ch.gamma * rxhat(&ch, k.z + base, r.z + base, at) + rbeta);
     }
     through_relu(l, n, theta, t, k, r.dy, r.out, take_tangent);
 }
 
-static void conv_backward_tangent(const struct layer *l, const struct batch *b, struct norm norm, int t,
-                                  const REAL *x, const REAL *rx, struct vec theta, struct vec v,
-                                  struct ref_cache k, struct ref_cache r, REAL *rdx, struct vec rgrad)
+static void conv_backward_tangent(const struct layer *l, const struct batch *b, struct norm norm,
+                                  int t, const REAL *x, const REAL *rx, struct vec theta,
+                                  struct vec v, struct ref_cache k, struct ref_cache r, REAL *rdx,
+                                  struct vec rgrad)
 {
     int n = count_of(b, t);
     size_t plane = (size_t)(l->conv_h * l->conv_w);
@@ -271,10 +280,12 @@ static void conv_backward_tangent(const struct layer *l, const struct batch *b, 
         size_t at = (size_t)c * plane;
         struct channel ch = channel_again(l, n, norm, theta, v, t, k, r, c);
         double rdgamma, rdbeta;
-        norm_backward_tangent(&ch, k.z + at, r.z + at, k.dy + at, r.dy + at, r.dz + at, &rdgamma, &rdbeta);
+        norm_backward_tangent(&ch, k.z + at, r.z + at, k.dy + at, r.dy + at, r.dz + at, &rdgamma,
+                              &rdbeta);
         tensor_at(rgrad, t, l, TENSOR_GAMMA)[c] = (REAL)rdgamma;
         tensor_at(rgrad, t, l, TENSOR_BETA)[c] = (REAL)rdbeta;
-        tensor_at(rgrad, t, l, TENSOR_BIAS)[c] = ch.stat > 0 ? 0 : (REAL)channel_sum(&ch, r.dz + at);
+        tensor_at(rgrad, t, l, TENSOR_BIAS)[c] =
+            ch.stat > 0 ? 0 : (REAL)channel_sum(&ch, r.dz + at);
         tensor_at(rgrad, t, l, TENSOR_MEAN)[c] = tensor_at(rgrad, t, l, TENSOR_VAR)[c] = 0;
     }
     REAL *rdw = tensor_at(rgrad, t, l, TENSOR_WEIGHT);
@@ -349,7 +360,8 @@ static void sum_rows(int n, int c, const REAL *rows, REAL *sums)
     }
 }
 
-static void dense_forward(const struct layer *l, int n, int t, const REAL *x, struct vec theta, struct ref_cache k)
+static void dense_forward(const struct layer *l, int n, int t, const REAL *x, struct vec theta,
+                          struct ref_cache k)
 {
     memset(k.out, 0, (size_t)n * out_len(l) * sizeof(REAL));
     matmul_xwt(n, in_len(l), l->out_c, x, tensor_at(theta, t, l, TENSOR_WEIGHT), k.out);
@@ -373,8 +385,9 @@ static void dense_backward(const struct layer *l, int n, int t, const REAL *x, s
     }
 }
 
-static void dense_forward_tangent(const struct layer *l, int n, int t, const REAL *x, const REAL *rx,
-                                  struct vec theta, struct vec v, struct ref_cache k, struct ref_cache r)
+static void dense_forward_tangent(const struct layer *l, int n, int t, const REAL *x,
+                                  const REAL *rx, struct vec theta, struct vec v,
+                                  struct ref_cache k, struct ref_cache r)
 {
     memset(r.out, 0, (size_t)n * out_len(l) * sizeof(REAL));
     matmul_xwt(n, in_len(l), l->out_c, x, tensor_at(v, t, l, TENSOR_WEIGHT), r.out);
@@ -384,9 +397,10 @@ static void dense_forward_tangent(const struct layer *l, int n, int t, const REA
     mask_off_units(l, n, k.out, r.out);
 }
 
-static void dense_backward_tangent(const struct layer *l, int n, int t, const REAL *x, const REAL *rx,
-                                   struct vec theta, struct vec v, struct ref_cache k,
-                                   struct ref_cache r, REAL *rdx, struct vec rgrad)
+static void dense_backward_tangent(const struct layer *l, int n, int t, const REAL *x,
+                                   const REAL *rx, struct vec theta, struct vec v,
+                                   struct ref_cache k, struct ref_cache r, REAL *rdx,
+                                   struct vec rgrad)
 {
     REAL *rdw = tensor_at(rgrad, t, l, TENSOR_WEIGHT);
     mask_off_units(l, n, k.out, r.dout);
@@ -408,8 +422,9 @@ static REAL *input_of(const struct layer *l, const struct batch *b, const void *
     return x ? (REAL *)x + (size_t)t * (size_t)b->n * in_len(l) : NULL;
 }
 
-static void ref_forward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
-                        const void *x, struct vec theta, void *cache, void *scratch)
+static void ref_forward(struct device *d, const struct layer *l, const struct batch *b,
+                        struct norm norm, const void *x, struct vec theta, void *cache,
+                        void *scratch)
 {
     (void)d;
     (void)scratch;
@@ -422,8 +437,9 @@ static void ref_forward(struct device *d, const struct layer *l, const struct ba
     }
 }
 
-static void ref_backward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
-                         const void *x, struct vec theta, void *cache, void *dx, struct vec grad, void *scratch)
+static void ref_backward(struct device *d, const struct layer *l, const struct batch *b,
+                         struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
+                         struct vec grad, void *scratch)
 {
     (void)d;
     (void)scratch;

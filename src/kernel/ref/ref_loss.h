@@ -39,7 +39,8 @@ static void ref_xent(struct device *d, const struct layer *l, const struct batch
                 logits[j] = k.out[i * ways + j];
             double lse = softmax(ways, logits, p);
             for (int j = 0; j < ways; j++) /* not p - 1: that cancels when p is near 1 */
-                k.dout[i * ways + j] = y[i] < 0 ? 0 : (REAL)(weight * (exp(logits[j] - lse) - (j == y[i])));
+                k.dout[i * ways + j] =
+                    y[i] < 0 ? 0 : (REAL)(weight * (exp(logits[j] - lse) - (j == y[i])));
             if (y[i] >= 0)
                 sum += lse - logits[y[i]];
         }
@@ -77,7 +78,8 @@ static size_t ref_proto_bytes(const struct layer *l, int tasks, int ways)
 }
 
 /* Prototypes (ways, features) and how many images made each. */
-static void class_means(const struct features *support, int t, int ways, size_t len, double *proto, double *made)
+static void class_means(const struct features *support, int t, int ways, size_t len, double *proto,
+                        double *made)
 {
     const REAL *out = (const REAL *)support->out + (size_t)t * (size_t)support->batch.n * len;
     const int32_t *y = support->labels + t * support->batch.n;
@@ -96,11 +98,13 @@ static void class_means(const struct features *support, int t, int ways, size_t 
 }
 
 static void ref_proto(struct device *d, const struct layer *l, const struct features *support,
-                      const struct features *query, int ways, float *probs, float *loss, void *scratch)
+                      const struct features *query, int ways, float *logit_rows, float *probs,
+                      float *loss, void *scratch)
 {
     (void)d;
     size_t len = out_len(l);
-    double *proto = scratch, *dproto = proto + (size_t)ways * len, *made = dproto + (size_t)ways * len;
+    double *proto = scratch, *dproto = proto + (size_t)ways * len,
+           *made = dproto + (size_t)ways * len;
     double *logits = made + ways;
     for (int t = 0; t < query->batch.tasks; t++) {
         class_means(support, t, ways, len, proto, made);
@@ -115,9 +119,12 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
             for (int w = 0; w < ways; w++) {
                 logits[w] = 0;
                 for (size_t j = 0; j < len; j++)
-                    logits[w] -= (f[j] - proto[(size_t)w * len + j]) * (f[j] - proto[(size_t)w * len + j]);
+                    logits[w] -=
+                        (f[j] - proto[(size_t)w * len + j]) * (f[j] - proto[(size_t)w * len + j]);
             }
             double lse = softmax(ways, logits, p);
+            for (int w = 0; logit_rows && w < ways; w++)
+                logit_rows[p - probs + w] = (float)logits[w];
             for (size_t j = 0; j < len; j++)
                 dout[(size_t)i * len + j] = 0;
             if (y[i] < 0)
@@ -137,6 +144,7 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
         const int32_t *ys = support->labels + t * support->batch.n;
         for (int i = support->first; i < support->first + support->count; i++)
             for (size_t j = 0; j < len; j++)
-                dsupport[(size_t)i * len + j] = ys[i] < 0 ? 0 : (REAL)(dproto[(size_t)ys[i] * len + j] / made[ys[i]]);
+                dsupport[(size_t)i * len + j] =
+                    ys[i] < 0 ? 0 : (REAL)(dproto[(size_t)ys[i] * len + j] / made[ys[i]]);
     }
 }

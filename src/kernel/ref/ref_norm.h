@@ -18,18 +18,19 @@ struct channel {
 
 #define EACH_VALUE(ch, i, at)                                                                      \
     for (int i = 0; i < (ch)->n; i++)                                                              \
-        for (size_t at = (size_t)i * (ch)->step; at < (size_t)i * (ch)->step + (size_t)(ch)->pixels; at++)
+        for (size_t at = (size_t)i * (ch)->step;                                                   \
+             at < (size_t)i * (ch)->step + (size_t)(ch)->pixels; at++)
 
 static void norm_statistics(struct channel *ch, const REAL *z, double eps)
 {
     double m = (double)ch->stat * ch->pixels, sum = 0, square = 0;
     EACH_VALUE(ch, i, at)
-        if (i < ch->stat)
-            sum += z[at];
+    if (i < ch->stat)
+        sum += z[at];
     ch->mu = sum / m;
     EACH_VALUE(ch, i, at)
-        if (i < ch->stat)
-            square += (z[at] - ch->mu) * (z[at] - ch->mu);
+    if (i < ch->stat)
+        square += (z[at] - ch->mu) * (z[at] - ch->mu);
     ch->s = 1 / sqrt(square / m + eps);
 }
 
@@ -68,10 +69,10 @@ static void norm_tangent_means(struct channel *ch, const REAL *z, const REAL *rz
 {
     double sum = 0, product = 0, m = (double)ch->stat * ch->pixels;
     EACH_VALUE(ch, i, at)
-        if (i < ch->stat) {
-            sum += rz[at];
-            product += rz[at] * xhat(ch, z, at);
-        }
+    if (i < ch->stat) {
+        sum += rz[at];
+        product += rz[at] * xhat(ch, z, at);
+    }
     ch->m1 = sum / m;
     ch->m2 = product / m;
 }
@@ -89,7 +90,8 @@ static void norm_backward_tangent(const struct channel *ch, const REAL *z, const
     *rdbeta = sum;
     *rdgamma = product;
     double rc1 = m > 0 ? sum / m : 0, rc2 = m > 0 ? product / m : 0;
-    double scale = ch->gamma * ch->s, rscale = ch->rgamma * ch->s - ch->gamma * ch->s * ch->s * ch->m2;
+    double scale = ch->gamma * ch->s,
+           rscale = ch->rgamma * ch->s - ch->gamma * ch->s * ch->s * ch->m2;
     EACH_VALUE(ch, i, at)
     {
         bool in = i < ch->stat;

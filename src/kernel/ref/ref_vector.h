@@ -11,7 +11,8 @@ static REAL *vec_at(struct vec v, int task)
     return (REAL *)v.at + (size_t)task * v.stride;
 }
 
-static void ref_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y, double a, struct vec x)
+static void ref_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y, double a,
+                     struct vec x)
 {
     (void)d;
     for (int t = 0; t < tasks; t++)
@@ -39,7 +40,8 @@ static double ref_dot(struct device *d, size_t len, const void *x, const void *y
     return sum;
 }
 
-static void ref_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale, double lr)
+static void ref_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g,
+                    double scale, double lr)
 {
     (void)d;
     for (size_t i = from; i < from + len; i++)
@@ -50,7 +52,8 @@ static void ref_adam(struct device *d, size_t from, size_t len, void *theta, voi
                      const void *g, double scale, const struct adam *a)
 {
     (void)d;
-    double rate = a->lr * sqrt(1 - pow(a->beta2, (double)a->step)) / (1 - pow(a->beta1, (double)a->step));
+    double rate =
+        a->lr * sqrt(1 - pow(a->beta2, (double)a->step)) / (1 - pow(a->beta1, (double)a->step));
     double eps = a->eps * sqrt(1 - pow(a->beta2, (double)a->step));
     for (size_t i = from; i < from + len; i++) {
         double gi = scale * ((const REAL *)g)[i];

@@ -1,0 +1,406 @@
+/* engine.c - lanes, meta-gradients along a fixed tree, and the meta-update. */
+#include "method/engine.h"
+#include "method/engine_private.h"
+#include "method/feed.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Groups of a meta-batch: as many as balance a few threads, few enough that adding
+ * them up stays cheap.  Fixed by the meta-batch alone, so that sums are too. */
+enum { GROUPS_MAX = 16, RANGE = 16384 };
+
+const struct param outer_params[] = {
+    PARAM_CHOICE_ROW(
+        struct outer_settings, optimiser, "optimiser", "auto|adam|sgd", 0,
+        "meta-optimiser; auto: adam for MAML and ProtoNets, sgd for Reptile and FedAvg"),
+    PARAM_REAL_ROW(struct outer_settings, lr, "lr", 0, 0, 100,
+                   "its rate; 0: the method's own (0.005 with adam, 1 with sgd)"),
+    PARAM_REAL_ROW(struct outer_settings, beta1, "beta1", 0, 0, 0.999999,
+                   "Adam's first decay (the paper's: 0)"),
+    PARAM_REAL_ROW(struct outer_settings, beta2, "beta2", 0.999, 0, 0.999999,
+                   "Adam's second decay"),
+    PARAM_REAL_ROW(struct outer_settings, eps, "eps", 1e-8, 0, 1,
+                   "Adam's epsilon, outside the root"),
+    PARAM_REAL_ROW(struct outer_settings, momentum, "bn_momentum", 0.1, 0, 1,
+                   "how fast running batch-norm averages follow (net.bn=running)"),
+    {0},
+};
+
+static size_t vector_bytes(const struct engine *e)
+{
+    return (e->net.len * e->k->elem + 63) / 64 * 64;
+}
+
+static void *vector_at(const struct engine *e, size_t i)
+{
+    return (char *)e->vectors + i * vector_bytes(e);
+}
+
+static int groups_of(int tasks)
+{
+    return tasks < GROUPS_MAX ? tasks : GROUPS_MAX;
+}
+
+static int shuffled_of(const struct engine *e, bool *both)
+{
+    *both = false;
+    return e->method->ops->shuffled ? e->method->ops->shuffled(e->method, both) : 0;
+}
+
+/* ---- lanes ---- */
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+int lane_fit(struct lane *lane, const struct lane *measured)
+{
+    const struct kernels *k = lane->net->k;
+    size_t arena = arena_peak(&measured->mem);
+    if (measured->scratch_bytes > lane->scratch_bytes)
+        lane->scratch_bytes = measured->scratch_bytes;
+    if (arena > lane->arena_bytes)
+        lane->arena_bytes = arena;
+    size_t bytes = rounded(lane->arena_bytes) + rounded(lane->scratch_bytes);
+    if (lane->mem.base && bytes <= lane->mem.size)
+        return 0;
+    void *p = NULL;
+    int err = k->alloc(lane->dev, bytes, &p);
+    if (err)
+        return err;
+    k->release(lane->dev, lane->mem.base, lane->mem.size);
+    lane->mem = (struct arena){.base = p, .size = bytes};
+    return 0;
+}
+
+void lane_begin(struct lane *lane)
+{
+    arena_reset(&lane->mem);
+    lane->scratch = arena_take(&lane->mem, lane->scratch_bytes);
+}
+
+/* What a lane needs for a shard of `shape`. */
+static struct lane measure_lane(const struct engine *e, const struct shape *shape)
+{
+    struct lane lane = {.net = &e->net};
+    struct feed f;
+    bool both;
+    int shuffled = shuffled_of(e, &both);
+    float *loss;
+    feed_take(&f, &lane, shape, shuffled, both, &e->images);
+    struct vec grad = vector_take(&lane, shape->tasks);
+    e->method->ops->meta_grad(e->method, &lane, &f, e->ways, (struct vec){0}, grad, &loss);
+    return lane;
+}
+
+static int open_lanes(struct engine *e)
+{
+    struct shape shape = e->largest;
+    shape.tasks = e->k->whole_shard ? e->meta_batch : 1;
+    struct lane measured = measure_lane(e, &shape);
+    e->lanes = mem_array((size_t)e->n_lanes, sizeof *e->lanes);
+    e->learners = mem_array((size_t)e->n_lanes, sizeof *e->learners);
+    for (int i = 0; i < e->n_lanes; i++) {
+        e->lanes[i] = (struct lane){.net = &e->net};
+        e->learners[i] = (struct learner){.engine = e, .lane = i};
+        int err = i == 0 ? 0 : e->k->open(&e->lanes[i].dev, &e->device);
+        if (err)
+            return err;
+        if (i == 0)
+            e->lanes[0].dev = e->dev;
+        err = lane_fit(&e->lanes[i], &measured);
+        if (err)
+            return err;
+        e->planned += e->lanes[i].mem.size;
+    }
+    return 0;
+}
+
+/* ---- the engine ---- */
+
+static int open_vectors(struct engine *e)
+{
+    int slots = e->k->whole_shard ? 1 : groups_of(e->meta_batch);
+    size_t bytes = vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots);
+    int err = e->k->alloc(e->dev, bytes, &e->vectors);
+    if (err)
+        return err;
+    e->vectors_bytes = bytes;
+    e->planned += bytes;
+    net_init(&e->net, e->dev, e->seed, vector_at(e, VECTOR_THETA));
+    return 0;
+}
+
+static void choose_optimiser(struct engine *e, const struct outer_settings *s)
+{
+    const struct method_ops *ops = e->method->ops;
+    e->outer = *s;
+    e->outer.optimiser = s->optimiser == 0 ? (ops->outer == OUTER_ADAM ? 1 : 2) : s->optimiser;
+    if (s->lr == 0)
+        e->outer.lr = s->optimiser == 0 ? ops->outer_lr : e->outer.optimiser == 1 ? 0.005 : 1;
+}
+
+int engine_open(struct engine **out, const struct engine_spec *spec)
+{
+    struct engine *e = mem_alloc(sizeof *e);
+    int ways = spec->method->ops->head ? spec->ways : 0;
+    e->k = spec->kernels;
+    e->method = spec->method;
+    e->device = spec->device;
+    e->images = spec->images;
+    e->ways = spec->ways;
+    e->meta_batch = spec->meta_batch;
+    e->largest = spec->largest;
+    e->seed = spec->seed;
+    choose_optimiser(e, &spec->outer);
+    int err = net_build(&e->net, spec->net, spec->net_settings, e->k, spec->images.h,
+                        spec->images.w, spec->images.c, ways);
+    if (!err)
+        err = e->k->open(&e->dev, &e->device);
+    if (!err)
+        err = e->k->images_open(e->dev, &e->images);
+    if (!err)
+        err = pool_open(&e->pool, e->k->whole_shard ? 1 : spec->threads);
+    if (!err) {
+        e->n_lanes = pool_threads(e->pool);
+        e->losses = mem_array((size_t)e->meta_batch, sizeof *e->losses);
+        err = open_lanes(e);
+    }
+    if (!err)
+        err = open_vectors(e);
+    if (err) {
+        engine_close(e);
+        return err;
+    }
+    *out = e;
+    return 0;
+}
+
+void engine_close(struct engine *e)
+{
+    if (!e)
+        return;
+    for (int i = 0; e->lanes && i < e->n_lanes; i++) {
+        learner_release(&e->learners[i]);
+        if (!e->lanes[i].dev)
+            continue;
+        e->k->release(e->lanes[i].dev, e->lanes[i].mem.base, e->lanes[i].mem.size);
+        if (i > 0)
+            e->k->close(e->lanes[i].dev);
+    }
+    if (e->dev) {
+        e->k->release(e->dev, e->vectors, e->vectors_bytes);
+        e->k->images_close(e->dev, &e->images);
+        e->k->close(e->dev);
+    }
+    pool_close(e->pool);
+    free(e->lanes);
+    free(e->learners);
+    free(e->losses);
+    free(e);
+}
+
+/* ---- meta-gradients ---- */
+
+struct step {
+    struct engine *e;
+    const struct lesson *tasks;
+    int n;
+    bool update;
+    struct adam adam;
+};
+
+static size_t gradient_len(const struct engine *e)
+{
+    return e->net.bn == BN_RUNNING ? e->net.len : e->net.trained;
+}
+
+/* The meta-gradients of `tasks` lessons in one call, summed into `to`. */
+static int shard_gradient(struct step *s, struct lane *lane, int first, int tasks, void *to,
+                          bool add)
+{
+    struct engine *e = s->e;
+    const struct lesson *lessons = s->tasks + first;
+    struct shape shape = shape_of(lessons, tasks);
+    struct feed f;
+    bool both;
+    int shuffled = shuffled_of(e, &both);
+    float *loss;
+    lane_begin(lane);
+    feed_take(&f, lane, &shape, shuffled, both, &e->images);
+    feed_fill(&f, lane, &shape, shuffled, both, lessons, e->seed);
+    bool direct = tasks == 1 && !add;
+    struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
+    struct vec theta = {vector_at(e, VECTOR_THETA), 0};
+    e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &loss);
+    if (!direct)
+        e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
+    e->k->download(lane->dev, e->losses + first, loss, (size_t)tasks * sizeof *loss);
+    return e->k->sync(lane->dev);
+}
+
+static int group_piece(void *user, int piece, int lane)
+{
+    struct step *s = user;
+    int groups = groups_of(s->n);
+    int from = (int)((int64_t)s->n * piece / groups),
+        to = (int)((int64_t)s->n * (piece + 1) / groups);
+    void *slot = vector_at(s->e, VECTOR_SLOTS + (size_t)piece);
+    for (int i = from; i < to; i++) {
+        int err = shard_gradient(s, &s->e->lanes[lane], i, 1, slot, i > from);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+static void update_range(const struct step *s, struct device *dev, size_t from, size_t len)
+{
+    struct engine *e = s->e;
+    void *theta = vector_at(e, VECTOR_THETA), *g = vector_at(e, VECTOR_SLOTS);
+    size_t end = from + len, trained = e->net.trained;
+    size_t moved = from >= trained ? 0 : (end < trained ? end : trained) - from;
+    double scale = 1.0 / s->n;
+    if (e->outer.optimiser == 1)
+        e->k->adam(dev, from, moved, theta, vector_at(e, VECTOR_M), vector_at(e, VECTOR_V), g,
+                   scale, &s->adam);
+    else
+        e->k->sgd(dev, from, moved, theta, g, scale, e->outer.lr);
+    if (moved < len) /* running averages: no optimiser moves them */
+        e->k->sgd(dev, from + moved, len - moved, theta, g, scale, e->outer.momentum);
+}
+
+/* Adds the groups' sums along a binary tree, over one range of elements, then updates. */
+static int range_piece(void *user, int piece, int lane)
+{
+    struct step *s = user;
+    struct engine *e = s->e;
+    struct device *dev = e->lanes[lane].dev;
+    size_t total = gradient_len(e), from = (size_t)piece * RANGE;
+    size_t len = total - from < RANGE ? total - from : RANGE;
+    int groups = e->k->whole_shard ? 1 : groups_of(s->n);
+    for (int gap = 1; gap < groups; gap *= 2)
+        for (int i = 0; i + gap < groups; i += 2 * gap) {
+            struct vec a = {(char *)vector_at(e, VECTOR_SLOTS + (size_t)i) + from * e->k->elem, 0};
+            struct vec b = {
+                (char *)vector_at(e, VECTOR_SLOTS + (size_t)(i + gap)) + from * e->k->elem, 0};
+            e->k->axpy(dev, 1, len, a, a, 1, b);
+        }
+    if (s->update)
+        update_range(s, dev, from, len);
+    return 0;
+}
+
+static int run_step(struct engine *e, const struct lesson *tasks, int n, bool update,
+                    double *mean_loss)
+{
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = update};
+    if (n < 1 || n > e->meta_batch)
+        return fail(METE_EINVAL, "a meta-batch of %d tasks, where 1..%d were planned", n,
+                    e->meta_batch);
+    if (update)
+        e->steps++;
+    s.adam = (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps};
+    int err = e->k->whole_shard
+                  ? shard_gradient(&s, &e->lanes[0], 0, n, vector_at(e, VECTOR_SLOTS), false)
+                  : pool_run(e->pool, groups_of(n), group_piece, &s);
+    if (err)
+        return err;
+    int ranges = (int)((gradient_len(e) + RANGE - 1) / RANGE);
+    err = pool_run(e->pool, ranges, range_piece, &s);
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += e->losses[i];
+    if (mean_loss)
+        *mean_loss = sum / n;
+    return err;
+}
+
+int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
+{
+    return run_step(e, tasks, n, true, mean_loss);
+}
+
+int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
+{
+    e->gradient_tasks = n;
+    return run_step(e, tasks, n, false, mean_loss);
+}
+
+/* ---- what is inside ---- */
+
+static void *vector_of(struct engine *e, enum engine_vector which)
+{
+    static const int slot[ENGINE_VECTORS] = {VECTOR_THETA, VECTOR_SLOTS, VECTOR_M, VECTOR_V};
+    return vector_at(e, (size_t)slot[which]);
+}
+
+void engine_get(struct engine *e, enum engine_vector which, const struct net_tensor *t, float *host)
+{
+    e->k->unpack(e->dev, &e->net.layer[t->layer], t->which, vector_of(e, which), host);
+    for (size_t i = 0; which == ENGINE_GRADIENT && e->gradient_tasks > 1 && i < t->len; i++)
+        host[i] /= (float)e->gradient_tasks; /* the slot holds the sum */
+}
+
+void engine_put(struct engine *e, enum engine_vector which, const struct net_tensor *t,
+                const float *host)
+{
+    e->k->pack(e->dev, &e->net.layer[t->layer], t->which, host, vector_of(e, which));
+}
+
+bool engine_finite(struct engine *e)
+{
+    void *theta = vector_at(e, VECTOR_THETA);
+    return isfinite(e->k->dot(e->dev, e->net.trained, theta, theta));
+}
+
+const struct net *engine_net(const struct engine *e)
+{
+    return &e->net;
+}
+
+struct pool *engine_pool(struct engine *e)
+{
+    return e->pool;
+}
+
+int engine_lanes(const struct engine *e)
+{
+    return e->n_lanes;
+}
+
+size_t engine_bytes_planned(const struct engine *e)
+{
+    return e->planned;
+}
+
+int64_t engine_steps(const struct engine *e)
+{
+    return e->steps;
+}
+
+void engine_set_steps(struct engine *e, int64_t steps)
+{
+    e->steps = steps;
+}
+
+double engine_flops(const struct engine *e, const struct shape *shape)
+{
+    double both, hvp;
+    e->method->ops->cost(e->method, shape, &both, &hvp);
+    return both * net_flops(&e->net, FLOPS_BOTH) + hvp * net_flops(&e->net, FLOPS_HVP);
+}
+
+struct learner *engine_learner(struct engine *e, int lane)
+{
+    return &e->learners[lane];
+}
+
+void *engine_theta(const struct engine *e)
+{
+    return vector_at(e, VECTOR_THETA);
+}

@@ -1,0 +1,67 @@
+/* engine.h - a method at work on many tasks: meta-gradients, updates, learners.
+ *
+ * Threads and GPUs are one idea, the shard.  A CPU thread takes one task at a time
+ * from a fixed group of the meta-batch and adds its gradient to the group's; the
+ * groups are then added along one fixed tree.  Which thread did which task makes
+ * no difference: the update is bitwise the same for any number of threads.
+ */
+#ifndef METHOD_ENGINE_H
+#define METHOD_ENGINE_H
+
+#include "base/pool.h"
+#include "method/method.h"
+
+struct engine;
+
+struct outer_settings { /* the meta-optimiser */
+    int optimiser;      /* 0 the method's own, 1 adam, 2 sgd */
+    double lr;          /* 0: the method's own */
+    double beta1, beta2, eps;
+    double momentum; /* of the running batch-norm averages */
+};
+extern const struct param outer_params[];
+
+struct engine_spec {
+    const struct kernels *kernels;
+    struct device_options device;
+    int threads; /* 0: one per core */
+    const struct net_ops *net;
+    const void *net_settings;
+    const struct method *method; /* borrowed: must outlive the engine */
+    struct outer_settings outer;
+    struct images images; /* host data; must outlive the engine */
+    int ways;
+    int meta_batch;
+    struct shape largest; /* support and query of the largest training task */
+    uint64_t seed;
+};
+
+int engine_open(struct engine **out, const struct engine_spec *spec);
+void engine_close(struct engine *e); /* NULL is fine */
+
+const struct net *engine_net(const struct engine *e);
+struct pool *engine_pool(struct engine *e);
+int engine_lanes(const struct engine *e);
+size_t engine_bytes_planned(const struct engine *e); /* working memory, before the first step */
+double engine_flops(const struct engine *e,
+                    const struct shape *shape); /* of one task's meta-gradient */
+
+/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser. */
+int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
+/* The mean meta-gradient alone, left where engine_gradient_get finds it. */
+int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
+
+/* Weights, gradient and optimiser state as PyTorch-ordered tensors. */
+enum engine_vector { ENGINE_THETA, ENGINE_GRADIENT, ENGINE_ADAM_M, ENGINE_ADAM_V, ENGINE_VECTORS };
+void engine_get(struct engine *e, enum engine_vector which, const struct net_tensor *t,
+                float *host);
+void engine_put(struct engine *e, enum engine_vector which, const struct net_tensor *t,
+                const float *host);
+int64_t engine_steps(const struct engine *e); /* optimiser steps taken */
+void engine_set_steps(struct engine *e, int64_t steps);
+bool engine_finite(struct engine *e); /* no NaN or infinity in the weights */
+
+/* The learner of a lane (0..lanes-1), with the engine's current weights. */
+struct learner *engine_learner(struct engine *e, int lane);
+
+#endif

@@ -1,0 +1,49 @@
+/* engine_private.h - the engine's insides, for engine.c and learner.c alone. */
+#ifndef METHOD_ENGINE_PRIVATE_H
+#define METHOD_ENGINE_PRIVATE_H
+
+#include "method/engine.h"
+
+struct learner {
+    struct engine *engine;
+    int lane;
+    int tasks;             /* of the last adapt */
+    struct items *support; /* (tasks) what they were adapted to, kept here */
+    int32_t *kept;         /* its indices and labels */
+    void *adapted;         /* (tasks) vectors, device memory */
+    size_t adapted_bytes;
+    bool moved; /* adapted differs from the engine's weights */
+};
+
+/* The order of the engine's vectors; the groups' gradients follow. */
+enum { VECTOR_THETA, VECTOR_M, VECTOR_V, VECTOR_SLOTS };
+
+struct engine {
+    const struct kernels *k;
+    struct device_options device;
+    struct device *dev;
+    struct net net;
+    const struct method *method;
+    struct outer_settings outer;
+    struct images images;
+    int ways, meta_batch;
+    struct shape largest;
+    uint64_t seed;
+    int64_t steps;
+    int gradient_tasks;
+    struct pool *pool;
+    struct lane *lanes;
+    struct learner *learners;
+    int n_lanes;
+    void *vectors;
+    size_t vectors_bytes, planned;
+    float *losses; /* (meta_batch) of the last step */
+};
+
+void *engine_theta(const struct engine *e);
+/* Makes room for work that was measured; what the lane held is lost if it grows. */
+int lane_fit(struct lane *lane, const struct lane *measured);
+void lane_begin(struct lane *lane); /* an empty arena, but for the scratch */
+void learner_release(struct learner *l);
+
+#endif

@@ -1,0 +1,140 @@
+/* feed.c - indices and labels of a shard, laid out once on the host and uploaded
+ * in one piece.
+ *
+ * The block: counts of support, query and both (tasks each); then index and label
+ * arrays in the order of struct feed.
+ */
+#include "method/feed.h"
+
+#include <stdlib.h>
+
+struct shape shape_of(const struct lesson *lessons, int n)
+{
+    struct shape s = {.tasks = n};
+    for (int i = 0; i < n; i++) {
+        s.support = lessons[i].support.n > s.support ? lessons[i].support.n : s.support;
+        s.query = lessons[i].query.n > s.query ? lessons[i].query.n : s.query;
+    }
+    return s;
+}
+
+/* Where each array starts, in int32s. */
+struct plan {
+    size_t count[3], support[2], query[2], both[3], inner[2], total;
+};
+
+static struct plan plan_of(const struct shape *s, int shuffled, bool inner_both)
+{
+    size_t t = (size_t)s->tasks, ns = t * (size_t)s->support, nq = t * (size_t)s->query;
+    size_t ni = (size_t)shuffled * (inner_both ? ns + nq : ns), at = 0;
+    struct plan p;
+    for (int i = 0; i < 3; i++, at += t)
+        p.count[i] = at;
+    for (int i = 0; i < 2; i++, at += ns)
+        p.support[i] = at;
+    for (int i = 0; i < 2; i++, at += nq)
+        p.query[i] = at;
+    for (int i = 0; i < 3; i++, at += ns + nq)
+        p.both[i] = at;
+    for (int i = 0; i < 2; i++, at += ni)
+        p.inner[i] = at;
+    p.total = at;
+    return p;
+}
+
+void feed_take(struct feed *f, struct lane *lane, const struct shape *s, int shuffled, bool both,
+               const struct images *images)
+{
+    struct plan p = plan_of(s, shuffled, both);
+    const int32_t *at = arena_take(&lane->mem, p.total * sizeof *at);
+    *f = (struct feed){.images = images};
+    f->support = (struct batch){s->tasks, s->support, NULL};
+    f->query = (struct batch){s->tasks, s->query, NULL};
+    f->both = (struct batch){s->tasks, s->support + s->query, NULL};
+    if (!at)
+        return; /* measuring */
+    f->support_index = at + p.support[0];
+    f->support_label = at + p.support[1];
+    f->query_index = at + p.query[0];
+    f->query_label = at + p.query[1];
+    f->both_index = at + p.both[0];
+    f->both_label = at + p.both[1];
+    f->both_query_label = at + p.both[2];
+    f->inner_index = shuffled ? at + p.inner[0] : NULL;
+    f->inner_label = shuffled ? at + p.inner[1] : NULL;
+}
+
+/* Items into (index, label) at `to`, padded with -1 up to n. */
+static void put(int32_t *index, int32_t *label, const struct items *items, int n)
+{
+    for (int i = 0; i < n; i++) {
+        index[i] = i < items->n ? items->at[i] : -1;
+        label[i] = i < items->n && items->label ? items->label[i] : -1;
+    }
+}
+
+static void put_both(int32_t *index, int32_t *label, int32_t *query_label, const struct lesson *e,
+                     int n)
+{
+    int ns = e->support.n;
+    struct items rest = e->query;
+    put(index, label, &e->support, ns);
+    put(index + ns, label + ns, &rest, n - ns);
+    for (int i = 0; i < n; i++)
+        query_label[i] = i < ns ? -1 : label[i];
+}
+
+/* The released code's inner batches: the indices 0..n*steps-1 mod n, shuffled over
+ * all steps and cut into steps (meta-blocks, adaptation/maml.py). */
+static void put_shuffled(int32_t *index, int32_t *label, const int32_t *from_index,
+                         const int32_t *from_label, int n, int steps, int tasks, int t,
+                         uint64_t seed, uint64_t id)
+{
+    int32_t *order = mem_array((size_t)(n * steps), sizeof *order);
+    struct rng r = rng_make(seed, RNG_INNER, id, 0);
+    for (int i = 0; i < n * steps; i++)
+        order[i] = i % n;
+    rng_shuffle(&r, order, (uint32_t)(n * steps));
+    for (int s = 0; s < steps; s++)
+        for (int i = 0; i < n; i++) {
+            size_t to = ((size_t)s * (size_t)tasks + (size_t)t) * (size_t)n + (size_t)i;
+            index[to] = from_index[order[s * n + i]];
+            label[to] = from_label[order[s * n + i]];
+        }
+    free(order);
+}
+
+void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shuffled, bool both,
+               const struct lesson *lessons, uint64_t seed)
+{
+    struct plan p = plan_of(s, shuffled, both);
+    int32_t *h = mem_array(p.total, sizeof *h);
+    int nb = s->support + s->query, ni = both ? nb : s->support;
+    bool equal = true;
+    for (int t = 0; t < s->tasks; t++) {
+        const struct lesson *e = &lessons[t];
+        int32_t *b = h + t * nb;
+        h[p.count[0] + (size_t)t] = e->support.n;
+        h[p.count[1] + (size_t)t] = e->query.n;
+        h[p.count[2] + (size_t)t] = e->support.n + e->query.n;
+        equal = equal && e->support.n == s->support && e->query.n == s->query;
+        put(h + p.support[0] + t * s->support, h + p.support[1] + t * s->support, &e->support,
+            s->support);
+        put(h + p.query[0] + t * s->query, h + p.query[1] + t * s->query, &e->query, s->query);
+        put_both(b + p.both[0], b + p.both[1], b + p.both[2], e, nb);
+        if (shuffled) {
+            size_t from =
+                both ? p.both[0] + (size_t)(t * nb) : p.support[0] + (size_t)(t * s->support);
+            size_t label =
+                both ? p.both[1] + (size_t)(t * nb) : p.support[1] + (size_t)(t * s->support);
+            put_shuffled(h + p.inner[0], h + p.inner[1], h + from, h + label, ni, shuffled,
+                         s->tasks, t, seed, e->id);
+        }
+    }
+    const int32_t *device = f->support_index - p.support[0];
+    lane->net->k->upload(lane->dev, (void *)device, h, p.total * sizeof *h);
+    f->support.count = equal ? NULL : device + p.count[0];
+    f->query.count = equal ? NULL : device + p.count[1];
+    f->both.count = equal ? NULL : device + p.count[2];
+    free(h);
+}

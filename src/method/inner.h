@@ -1,0 +1,55 @@
+/* inner.h - the inner loop of gradient-based methods:
+ *   theta(s+1) = theta(s) - lr * gradient(theta(s); images),  s = 0..steps-1
+ */
+#ifndef METHOD_INNER_H
+#define METHOD_INNER_H
+
+#include "method/method.h"
+
+enum { INNER_STEPS_MAX = 100 };
+
+struct inner {
+    int steps, test_steps;
+    double lr;
+    int loss;     /* 0 mean, 1 sum */
+    int batching; /* 0 full, 1 shuffled */
+};
+
+/* Rows for a method's param table, whose state has `struct inner inner`. */
+#define INNER_PARAMS(type, steps_, lr_, test_steps_)                                               \
+    PARAM_INT_ROW(type, inner.steps, "inner.steps", steps_, 1, INNER_STEPS_MAX,                    \
+                  "gradient steps on a task"),                                                     \
+        PARAM_REAL_ROW(type, inner.lr, "inner.lr", lr_, 0, 100, "learning rate of those steps"),   \
+        PARAM_CHOICE_ROW(type, inner.loss, "inner.loss", "mean|sum", 0,                            \
+                         "the inner loss: mean or sum over the labelled images"),                  \
+        PARAM_CHOICE_ROW(type, inner.batching, "inner.batching", "full|shuffled", 0,               \
+                         "every step sees all images, or images shuffled across the steps"),       \
+        PARAM_INT_ROW(type, inner.test_steps, "test.steps", test_steps_, 0, 1000,                  \
+                      "gradient steps when adapting at test time")
+
+/* The states an inner loop goes through.  `keep` remembers every one, which second
+ * order needs; otherwise each overwrites the last. */
+struct walk {
+    struct pass pass[INNER_STEPS_MAX];
+    struct vec theta[INNER_STEPS_MAX + 1]; /* theta[0] is where it starts */
+    struct vec grad;
+    const int32_t *index, *label; /* (tasks, n), or (steps, tasks, n) if `shuffled` */
+    bool keep, shuffled;
+};
+
+void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct batch batch,
+               int steps, bool keep, bool shuffled, struct vec theta);
+void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int steps,
+              const struct images *images);
+
+/* Copies what no gradient moves, the running statistics (nothing unless net.bn=running). */
+void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec from);
+
+/* `adapted` = theta after s->test_steps steps on the support: a method's adapt. */
+void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f, struct vec theta,
+                 struct vec adapted);
+/* A method's predict for nets with a head. */
+void head_predict(struct lane *lane, const struct feed *f, struct vec adapted,
+                  struct prediction *out);
+
+#endif

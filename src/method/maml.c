@@ -1,0 +1,98 @@
+/* maml.c - model-agnostic meta-learning (Finn et al. 2017).
+ *
+ * The inner loop takes inner.steps gradient steps on the support; the outer loop
+ * differentiates the query's loss through them.  theta(s+1) = theta(s) - lr g(theta(s)),
+ * so the meta-gradient is v <- v - lr H(theta(s)) v, walked back from the query's
+ * gradient: exact, by Hessian-vector products, without a tape.  With first_order the
+ * second derivatives are dropped (FOMAML).
+ *
+ * Defaults: the paper's appendix C.2 (5 steps of 0.01, 10 at test time).
+ */
+#include "method/inner.h"
+
+struct maml {
+    struct inner inner;
+    bool first_order;
+};
+
+static const struct param params[] = {
+    PARAM_BOOL_ROW(struct maml, first_order, "first_order", 1, "drop second derivatives (FOMAML)"),
+    INNER_PARAMS(struct maml, 5, 0.01, 10),
+    {0},
+};
+
+static void maml_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
+                           int ways, struct vec theta, struct vec grad, float **loss)
+{
+    const struct maml *s = m->state;
+    const struct net *net = lane->net;
+    int steps = s->inner.steps, tasks = f->support.tasks;
+    bool second = !s->first_order, shuffled = s->inner.batching == 1;
+    struct walk w;
+    struct pass query;
+    struct tangent tangent;
+    struct vec hv = {0};
+    (void)ways;
+    walk_take(&w, lane, &s->inner, f->support, steps, second, shuffled, theta);
+    query_pass_take(&query, lane, f);
+    if (second) {
+        tangent_take(&tangent, lane, &f->support);
+        hv = vector_take(lane, tasks);
+    }
+    *loss = query.loss;
+    if (!lane->mem.base)
+        return;
+
+    w.index = shuffled ? f->inner_index : f->support_index;
+    w.label = shuffled ? f->inner_label : f->support_label;
+    walk_run(&w, lane, &s->inner, steps, f->images);
+    query_pass_forward(&query, lane, f, w.theta[steps]);
+    pass_backward(&query, lane, w.theta[steps], grad);
+    for (int i = steps - 1; second && i >= 0; i--) {
+        pass_hvp(&w.pass[i], lane, &tangent, w.theta[i], grad, hv);
+        net->k->axpy(lane->dev, tasks, net->trained, grad, grad, -s->inner.lr, hv);
+    }
+}
+
+static void maml_adapt(const struct method *m, struct lane *lane, const struct feed *f,
+                       struct vec theta, struct vec adapted)
+{
+    inner_adapt(&((const struct maml *)m->state)->inner, lane, f, theta, adapted);
+}
+
+static void maml_predict(const struct method *m, struct lane *lane, const struct feed *f, int ways,
+                         struct vec adapted, struct prediction *out)
+{
+    (void)m;
+    (void)ways;
+    head_predict(lane, f, adapted, out);
+}
+
+static void maml_cost(const struct method *m, const struct shape *shape, double *both, double *hvp)
+{
+    const struct maml *s = m->state;
+    *both = (double)s->inner.steps * shape->support + shape->query;
+    *hvp = s->first_order ? 0 : (double)s->inner.steps * shape->support;
+}
+
+static int maml_shuffled(const struct method *m, bool *both)
+{
+    const struct maml *s = m->state;
+    *both = false;
+    return s->inner.batching == 1 ? s->inner.steps : 0;
+}
+
+const struct method_ops method_maml = {
+    .name = "maml",
+    .summary = "model-agnostic meta-learning, first or second order (Finn et al. 2017)",
+    .state_size = sizeof(struct maml),
+    .params = params,
+    .head = true,
+    .outer = OUTER_ADAM,
+    .outer_lr = 0.005,
+    .meta_grad = maml_meta_grad,
+    .adapt = maml_adapt,
+    .predict = maml_predict,
+    .cost = maml_cost,
+    .shuffled = maml_shuffled,
+};

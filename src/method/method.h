@@ -1,0 +1,99 @@
+/* method.h - what a meta-learning method is.
+ *
+ * To add one: write src/method/NAME.c ending in a `const struct method_ops`, and
+ * add its address to the table in method_registry.c.  Nothing else changes.
+ * docs/adding-a-method.md walks through it.
+ *
+ * A method works on a shard of T tasks at once: a CPU thread gives it one task, a
+ * GPU a whole meta-batch.  It never indexes an activation or a weight; it chains
+ * passes (net/pass.h) and vector operations (kernel/kernel.h).
+ */
+#ifndef METHOD_METHOD_H
+#define METHOD_METHOD_H
+
+#include "method/learner.h"
+#include "net/pass.h"
+
+/* A labelled task, as a method meets it. */
+struct lesson {
+    struct items support, query;
+    uint64_t id; /* its number: keys the random order of shuffled inner batches */
+};
+
+/* The sizes of a shard of tasks: memory is planned from this alone. */
+struct shape {
+    int tasks, support, query; /* images per task, the largest where they differ */
+};
+
+/* A shard on the device.  Arrays are (tasks, n) with n from their batch; labels
+ * are -1 past a task's own count.  `both` is a task's support, then its query. */
+struct feed {
+    struct batch support, query, both;
+    const int32_t *support_index, *support_label;
+    const int32_t *query_index, *query_label;
+    const int32_t *both_index, *both_label;
+    const int32_t *both_query_label;          /* as both_label, but -1 for the support */
+    const int32_t *inner_index, *inner_label; /* (steps, tasks, n) shuffled, or NULL */
+    const struct images *images;
+};
+
+struct method {
+    const struct method_ops *ops;
+    void *state; /* ops->state_size bytes, filled from ops->params */
+};
+
+/* What predict leaves on the device. */
+struct prediction {
+    struct pass pass; /* over the query, or over support and query */
+    int first;        /* where the query starts in it */
+    float *probs;     /* (tasks, pass.batch.n, ways) */
+    float *logits;    /* the same; NULL: they are the last layer's output */
+    float *loss;      /* (tasks) of the labelled query images */
+};
+
+enum outer { OUTER_ADAM, OUTER_SGD };
+
+/* Slots get their memory from lane->mem.  While lane->mem.base is NULL they are
+ * only being measured: they take what they will take, and return. */
+struct method_ops {
+    const char *name, *summary;
+    size_t state_size;
+    const struct param *params; /* ends with {0} */
+    bool head;                  /* the net ends in a linear layer over the ways */
+    enum outer outer;           /* the paper's meta-optimiser, and its rate */
+    double outer_lr;
+
+    /* The meta-gradient of every task into grad (one vector per task), and in
+     * *loss (tasks) the loss that it belongs to. */
+    void (*meta_grad)(const struct method *m, struct lane *lane, const struct feed *f, int ways,
+                      struct vec theta, struct vec grad, float **loss);
+
+    /* Weights adapted to each task's support.  NULL: they stay as they are. */
+    void (*adapt)(const struct method *m, struct lane *lane, const struct feed *f, struct vec theta,
+                  struct vec adapted);
+
+    /* The query's class probabilities and features, with adapted weights. */
+    void (*predict)(const struct method *m, struct lane *lane, const struct feed *f, int ways,
+                    struct vec adapted, struct prediction *out);
+
+    /* How many image passes (forward and backward) and image Hessian-vector
+     * products a task of `shape` costs. */
+    void (*cost)(const struct method *m, const struct shape *shape, double *both, double *hvp);
+
+    /* Inner batches shuffled across steps: how many steps, over support and query
+     * (*both) or the support alone.  NULL or 0: not shuffled. */
+    int (*shuffled)(const struct method *m, bool *both);
+};
+
+const struct method_ops *method_at(int i); /* NULL past the last */
+int method_find(const struct method_ops **out, const char *name);
+int method_open(struct method *m, const char *name); /* with its defaults */
+void method_close(struct method *m);                 /* a zeroed one is fine */
+
+/* The query pass of a net with a head, as net.bn asks: by its own statistics, by
+ * the support's (both are passed), or by running averages.  query_labels of the
+ * pass are set; returns where the query starts in it. */
+int query_pass_take(struct pass *p, struct lane *lane, const struct feed *f);
+void query_pass_forward(struct pass *p, struct lane *lane, const struct feed *f, struct vec theta);
+
+#endif

@@ -1,0 +1,145 @@
+/* protonet.c - prototypical networks (Snell et al. 2017).
+ *
+ * A class is the mean of its support's features; a query's logits are minus the
+ * squared Euclidean distances to the classes.  A class without support has its
+ * prototype at the origin: with unbalanced supports that happens all the time, and
+ * the origin is what the authors' framework gives (sum / (count + 1e-7)).
+ *
+ * With batch statistics the support and the query are two passes, each by its own;
+ * `joint` makes them one pass, as in Snell et al.'s program.
+ */
+#include "method/method.h"
+
+struct protonet {
+    bool joint;
+};
+
+static const struct param params[] = {
+    PARAM_BOOL_ROW(struct protonet, joint, "joint", 0,
+                   "embed support and query in one pass, normalised together"),
+    {0},
+};
+
+/* One pass over both, or one over each. */
+struct embedding {
+    struct pass support, query;
+    struct features from, to;
+    bool joint;
+    void *scratch;
+};
+
+static struct features features_of(struct lane *lane, struct pass *p, int first, int count)
+{
+    int last;
+    const struct layer *l = net_feature_layer(lane->net, &last);
+    const struct kernels *k = lane->net->k;
+    return (struct features){k->out(l, &p->batch, p->cache[last]),
+                             k->dout(l, &p->batch, p->cache[last]),
+                             p->batch,
+                             first,
+                             count,
+                             p->labels};
+}
+
+static void embedding_take(struct embedding *e, const struct method *m, struct lane *lane,
+                           const struct feed *f, int ways)
+{
+    const struct protonet *s = m->state;
+    const struct net *net = lane->net;
+    bool one_pass = net->bn == BN_SUPPORT || (net->bn == BN_BATCH && s->joint);
+    e->joint = one_pass && f->support.n > 0;
+    if (e->joint) {
+        pass_take(&e->query, lane, f->both, NULL);
+        if (net->bn == BN_SUPPORT)
+            e->query.norm.stat = f->support.n;
+        e->query.labels = f->both_label;
+        e->support = e->query;
+    } else {
+        pass_take(&e->query, lane, f->query, NULL);
+        e->query.labels = f->query_label;
+        e->support = e->query; /* with no support nothing reads it */
+        if (f->support.n > 0) {
+            pass_take(&e->support, lane, f->support, NULL);
+            e->support.labels = f->support_label;
+        }
+    }
+    e->scratch = arena_take(
+        &lane->mem, net->k->proto_bytes(net_feature_layer(net, NULL), f->query.tasks, ways));
+}
+
+static void embed(struct embedding *e, struct lane *lane, const struct feed *f, struct vec theta)
+{
+    int start = e->joint ? f->support.n : 0;
+    if (!e->joint && f->support.n > 0) {
+        pass_gather(&e->support, lane, f->images, f->support_index);
+        pass_forward(&e->support, lane, theta);
+    }
+    pass_gather(&e->query, lane, f->images, e->joint ? f->both_index : f->query_index);
+    pass_forward(&e->query, lane, theta);
+    e->from = features_of(lane, &e->support, 0, f->support.n);
+    e->to = features_of(lane, &e->query, start, f->query.n);
+}
+
+static void protonet_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
+                               int ways, struct vec theta, struct vec grad, float **loss)
+{
+    const struct net *net = lane->net;
+    const struct kernels *k = net->k;
+    struct embedding e;
+    embedding_take(&e, m, lane, f, ways);
+    size_t rows = (size_t)e.query.batch.tasks * (size_t)e.query.batch.n;
+    float *probs = arena_take(&lane->mem, rows * (size_t)ways * sizeof *probs);
+    struct vec more = e.joint ? (struct vec){0} : vector_take(lane, f->query.tasks);
+    *loss = e.query.loss;
+    if (!lane->mem.base)
+        return;
+
+    embed(&e, lane, f, theta);
+    k->proto(lane->dev, net_feature_layer(net, NULL), &e.from, &e.to, ways, NULL, probs,
+             e.query.loss, e.scratch);
+    pass_backward(&e.query, lane, theta, grad);
+    if (!e.joint) {
+        pass_backward(&e.support, lane, theta, more);
+        k->axpy(lane->dev, f->query.tasks, net->trained, grad, grad, 1, more);
+    }
+}
+
+static void protonet_predict(const struct method *m, struct lane *lane, const struct feed *f,
+                             int ways, struct vec adapted, struct prediction *out)
+{
+    const struct net *net = lane->net;
+    struct embedding e;
+    embedding_take(&e, m, lane, f, ways);
+    size_t rows = (size_t)e.query.batch.tasks * (size_t)e.query.batch.n;
+    out->probs = arena_take(&lane->mem, rows * (size_t)ways * sizeof *out->probs);
+    out->logits = arena_take(&lane->mem, rows * (size_t)ways * sizeof *out->logits);
+    if (lane->mem.base) {
+        embed(&e, lane, f, adapted);
+        net->k->proto(lane->dev, net_feature_layer(net, NULL), &e.from, &e.to, ways, out->logits,
+                      out->probs, e.query.loss, e.scratch);
+    }
+    out->pass = e.query;
+    out->loss = e.query.loss;
+    out->first = e.joint ? f->support.n : 0;
+}
+
+static void protonet_cost(const struct method *m, const struct shape *shape, double *both,
+                          double *hvp)
+{
+    (void)m;
+    *both = shape->support + shape->query;
+    *hvp = 0;
+}
+
+const struct method_ops method_protonet = {
+    .name = "protonet",
+    .summary = "prototypical networks: distance to class means (Snell et al. 2017)",
+    .state_size = sizeof(struct protonet),
+    .params = params,
+    .head = false,
+    .outer = OUTER_ADAM,
+    .outer_lr = 0.005,
+    .meta_grad = protonet_meta_grad,
+    .predict = protonet_predict,
+    .cost = protonet_cost,
+};

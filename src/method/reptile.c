@@ -1,0 +1,99 @@
+/* reptile.c - Reptile (Nichol et al. 2018) and FedAvg (McMahan et al. 2017).
+ *
+ * Both train on a task's support and query together, and their "gradient" is the
+ * way back: theta0 - thetaT.  They differ only at test time: Reptile fine-tunes on
+ * the support, FedAvg does not (the paper, section 3.3).
+ *
+ * Defaults: the paper's appendix C.2 (10 steps of 0.001, 50 at test time).
+ */
+#include "method/inner.h"
+
+struct reptile {
+    struct inner inner;
+};
+
+static const struct param params[] = {
+    INNER_PARAMS(struct reptile, 10, 0.001, 50),
+    {0},
+};
+
+static void reptile_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
+                              int ways, struct vec theta, struct vec grad, float **loss)
+{
+    const struct reptile *s = m->state;
+    const struct net *net = lane->net;
+    int steps = s->inner.steps, tasks = f->both.tasks;
+    bool shuffled = s->inner.batching == 1;
+    struct walk w;
+    (void)ways;
+    walk_take(&w, lane, &s->inner, f->both, steps, false, shuffled, theta);
+    *loss = w.pass[0].loss;
+    if (!lane->mem.base)
+        return;
+
+    w.index = shuffled ? f->inner_index : f->both_index;
+    w.label = shuffled ? f->inner_label : f->both_label;
+    walk_run(&w, lane, &s->inner, steps, f->images);
+    net->k->axpy(lane->dev, tasks, net->trained, grad, theta, -1, w.theta[steps]);
+    copy_statistics(lane, tasks, grad, w.grad); /* running averages follow the last step */
+}
+
+static void reptile_adapt(const struct method *m, struct lane *lane, const struct feed *f,
+                          struct vec theta, struct vec adapted)
+{
+    inner_adapt(&((const struct reptile *)m->state)->inner, lane, f, theta, adapted);
+}
+
+static void reptile_predict(const struct method *m, struct lane *lane, const struct feed *f,
+                            int ways, struct vec adapted, struct prediction *out)
+{
+    (void)m;
+    (void)ways;
+    head_predict(lane, f, adapted, out);
+}
+
+static void reptile_cost(const struct method *m, const struct shape *shape, double *both,
+                         double *hvp)
+{
+    const struct reptile *s = m->state;
+    *both = (double)s->inner.steps * (shape->support + shape->query);
+    *hvp = 0;
+}
+
+static int reptile_shuffled(const struct method *m, bool *both)
+{
+    const struct reptile *s = m->state;
+    *both = true;
+    return s->inner.batching == 1 ? s->inner.steps : 0;
+}
+
+const struct method_ops method_reptile = {
+    .name = "reptile",
+    .summary = "Reptile: move towards each task's solution (Nichol et al. 2018)",
+    .state_size = sizeof(struct reptile),
+    .params = params,
+    .head = true,
+    .outer = OUTER_SGD,
+    .outer_lr = 1,
+    .meta_grad = reptile_meta_grad,
+    .adapt = reptile_adapt,
+    .predict = reptile_predict,
+    .cost = reptile_cost,
+    .shuffled = reptile_shuffled,
+};
+
+const struct method_ops method_fedavg = {
+    .name = "fedavg",
+    .summary =
+        "federated averaging: Reptile without fine-tuning at test time (McMahan et al. 2017)",
+    .state_size = sizeof(struct reptile),
+    .params = params,
+    .head = true,
+    .outer = OUTER_SGD,
+    .outer_lr = 1,
+    .meta_grad = reptile_meta_grad,
+    .adapt = NULL,
+    .predict = reptile_predict,
+    .cost = reptile_cost,
+    .shuffled = reptile_shuffled,
+};

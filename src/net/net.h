@@ -1,0 +1,80 @@
+/* net.h - the learner's architecture: a chain of layers over a kernel set.
+ *
+ * A net is a description; it holds no weights.  Weights are parameter vectors in
+ * the kernel set's layout (kernel.h), one per task or shared.
+ *
+ * To add an architecture: write src/net/NAME.c ending in a `const struct net_ops`
+ * and add its address to the table in net_registry.c.
+ */
+#ifndef NET_NET_H
+#define NET_NET_H
+
+#include "base/memory.h"
+#include "base/param.h"
+#include "base/rng.h"
+#include "kernel/kernel.h"
+
+enum bn_mode { BN_BATCH, BN_SUPPORT, BN_RUNNING };
+
+struct net;
+struct net_ops {
+    const char *name, *summary;
+    size_t state_size;          /* of the settings */
+    const struct param *params; /* ends with {0} */
+    /* Adds the layers before the head, for inputs of h x w x c. */
+    int (*build)(struct net *net, const void *settings, int h, int w, int c);
+    enum bn_mode (*bn)(const void *settings); /* NULL: it does not normalise */
+};
+
+struct net {
+    const struct net_ops *ops;
+    const struct kernels *k;
+    struct layer layer[LAYERS_MAX];
+    int layers; /* with the head, where there is one */
+    int ways;   /* of the head; 0: none, the net ends in features */
+    enum bn_mode bn;
+    size_t len;     /* elements of a parameter vector */
+    size_t trained; /* those that gradients move */
+};
+
+const struct net_ops *net_at(int i); /* NULL past the last */
+int net_find(const struct net_ops **out, const char *name);
+
+/* Builds `net` for inputs of h x w x c; ways 0 leaves the head out. */
+int net_build(struct net *net, const struct net_ops *ops, const void *settings,
+              const struct kernels *k, int h, int w, int c, int ways);
+/* For a net's build: append a layer. */
+int net_add_conv(struct net *net, int filters, int stride, bool pool, double eps, int h, int w,
+                 int c);
+int net_add_dense(struct net *net, int units, bool relu, int h, int w, int c);
+
+int net_features(const struct net *net); /* outputs of the last layer before the head */
+const struct layer *net_feature_layer(const struct net *net, int *index); /* index may be NULL */
+
+/* The tensors by PyTorch's names: "conv0.weight", "bn0.running_mean", "head.bias". */
+struct net_tensor {
+    char name[32];
+    int layer;
+    enum tensor which;
+    int shape[4], dims;
+    size_t len;
+};
+enum { NET_TENSORS_MAX = LAYERS_MAX * TENSORS };
+int net_tensors(const struct net *net, struct net_tensor out[NET_TENSORS_MAX]); /* how many */
+bool net_tensor_trained(const struct net_tensor *t);
+
+/* Glorot-uniform weights, zero biases, gamma 1, beta 0, running mean 0 and variance 1. */
+void net_init(const struct net *net, struct device *d, uint64_t seed, void *theta);
+
+/* FLOPs of one image, counting only taps inside the image (a multiply-add is two). */
+enum flops { FLOPS_FORWARD, FLOPS_BOTH /* forward and backward */, FLOPS_HVP };
+double net_flops(const struct net *net, enum flops what);
+
+/* The largest relative difference between the gradient `grad` of `f` at `x` and
+ * central differences along `probes` random directions.  For authors of layers,
+ * losses and methods; f must be smooth near x. */
+typedef double check_fn(void *user, const double *x);
+double gradient_check(check_fn *f, void *user, const double *x, const double *grad, size_t n,
+                      double step, int probes, uint64_t seed);
+
+#endif

@@ -1,0 +1,240 @@
+/* test_methods.c - meta-gradients against differences, threads, learners. */
+#include "test.h"
+#include "base/error.h"
+#include "method/engine.h"
+
+enum { H = 24, W = 20, ITEMS = 60, WAYS = 3 };
+
+static uint8_t pixels[ITEMS * H * W];
+static int32_t item_list[ITEMS], label_list[ITEMS];
+
+/* Random blobs: smooth enough that a net has something to learn. */
+static void fill_pixels(void)
+{
+    struct rng r = rng_make(3, RNG_TEST, 0, 0);
+    for (int i = 0; i < ITEMS * H * W; i++)
+        pixels[i] = (uint8_t)rng_below(&r, 256);
+    for (int i = 0; i < ITEMS; i++) {
+        item_list[i] = i;
+        label_list[i] = i % WAYS;
+    }
+}
+
+static struct lesson lesson_at(int first, int support, int query)
+{
+    return (struct lesson){
+        .support = {item_list + first, label_list + first, support},
+        .query = {item_list + first + support, label_list + first + support, query},
+        .id = (uint64_t)first,
+    };
+}
+
+/* An engine over the test images; `sets` are "section.key=value", ended by NULL. */
+static int open_engine(struct engine **out, struct method *m, const char *kernels, int threads,
+                       int meta_batch, const char *method, const char *const *sets)
+{
+    static char net_settings[256];
+    struct param_set set = {0};
+    struct engine_spec spec = {.threads = threads,
+                               .ways = WAYS,
+                               .meta_batch = meta_batch,
+                               .method = m,
+                               .net_settings = net_settings,
+                               .seed = 5,
+                               .largest = {1, 9, 9}};
+    fill_pixels();
+    int err = kernels_find(&spec.kernels, kernels);
+    if (!err)
+        err = method_open(m, method);
+    if (!err)
+        err = net_find(&spec.net, "conv4");
+    if (err)
+        return err;
+    param_set_add(&set, "method", m->ops->params, m->state);
+    param_set_add(&set, "net", spec.net->params, net_settings);
+    param_set_add(&set, "outer", outer_params, &spec.outer);
+    err = param_set_text(&set, "net.filters", "4");
+    if (!err)
+        err = param_set_all(&set, sets);
+    spec.images = (struct images){.data = pixels,
+                                  .type = IMAGES_U8,
+                                  .h = H,
+                                  .w = W,
+                                  .c = 1,
+                                  .items = ITEMS,
+                                  .scale = 3.0f / 255};
+    return err ? err : engine_open(out, &spec);
+}
+
+/* All trained weights or gradients as one row of doubles. */
+static size_t pull(struct engine *e, enum engine_vector which, double *to)
+{
+    struct net_tensor tensors[NET_TENSORS_MAX];
+    int n = net_tensors(engine_net(e), tensors);
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        if (!net_tensor_trained(&tensors[i]))
+            continue;
+        float *host = malloc(tensors[i].len * sizeof *host);
+        engine_get(e, which, &tensors[i], host);
+        for (size_t j = 0; j < tensors[i].len; j++)
+            to[at++] = host[j];
+        free(host);
+    }
+    return at;
+}
+
+static void push(struct engine *e, const double *from)
+{
+    struct net_tensor tensors[NET_TENSORS_MAX];
+    int n = net_tensors(engine_net(e), tensors);
+    for (int i = 0; i < n; i++) {
+        if (!net_tensor_trained(&tensors[i]))
+            continue;
+        float *host = malloc(tensors[i].len * sizeof *host);
+        for (size_t j = 0; j < tensors[i].len; j++)
+            host[j] = (float)*from++;
+        engine_put(e, ENGINE_THETA, &tensors[i], host);
+        free(host);
+    }
+}
+
+struct probe {
+    struct engine *e;
+    struct lesson task;
+};
+
+static double loss_at(void *user, const double *x)
+{
+    struct probe *p = user;
+    double loss = NAN;
+    push(p->e, x);
+    engine_gradient(p->e, &p->task, 1, &loss);
+    return loss;
+}
+
+/* How far the meta-gradient is from the slope of the loss. */
+static double slope_error(const char *method, const char *const *sets)
+{
+    struct method m = {0};
+    struct probe p = {.task = lesson_at(0, 9, 9)};
+    static double x[4096], g[4096];
+    double loss, worst = INFINITY;
+    if (open_engine(&p.e, &m, "ref64", 1, 1, method, sets) == 0) {
+        size_t n = pull(p.e, ENGINE_THETA, x);
+        engine_gradient(p.e, &p.task, 1, &loss);
+        pull(p.e, ENGINE_GRADIENT, g);
+        /* The loss is a float and has kinks: along some directions a step is small
+         * enough to miss the kinks and large enough to be above the rounding.  A
+         * wrong gradient is wrong along all of them. */
+        for (uint64_t seed = 1; seed <= 4; seed++)
+            for (double step = 1e-3; step > 1e-5; step /= 3)
+                worst = fmin(worst, gradient_check(loss_at, &p, x, g, n, step, 2, seed));
+    } else {
+        fprintf(stderr, "%s\n", mete_errmsg());
+    }
+    engine_close(p.e);
+    method_close(&m);
+    return worst;
+}
+
+TEST(the_meta_gradient_is_the_slope_of_the_query_loss)
+{
+    static const struct {
+        const char *method;
+        const char *sets[6];
+    } cases[] = {
+        {"protonet", {NULL}},
+        {"protonet", {"joint=yes", NULL}},
+        {"protonet", {"net.bn=support", NULL}},
+        {"protonet", {"net.bn=running", NULL}},
+        {"protonet", {"net.downsample=pool", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.03", "inner.steps=3", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.004", "inner.loss=sum", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.03", "net.bn=support", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.5", "net.bn=running", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.03", "net.downsample=pool", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.03", "inner.batching=shuffled", NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double error = slope_error(cases[i].method, cases[i].sets);
+        if (!(error < 0.03))
+            FAIL_TEST("case %zu (%s %s): the slope is off by %g", i, cases[i].method,
+                      cases[i].sets[0] ? cases[i].sets[0] : "", error);
+    }
+}
+
+TEST(first_order_is_not_the_slope)
+{
+    const char *sets[] = {"first_order=yes", "inner.lr=0.3", "inner.steps=5", NULL};
+    CHECK(slope_error("maml", sets) > 0.05);
+}
+
+/* The weights after three updates over a meta-batch of unequal tasks. */
+static int train_a_little(const char *method, int threads, double *x)
+{
+    struct method m = {0};
+    struct engine *e = NULL;
+    const char *sets[] = {NULL};
+    struct lesson tasks[7];
+    int err = open_engine(&e, &m, "cpu", threads, 7, method, sets);
+    for (int i = 0; i < 7; i++)
+        tasks[i] = lesson_at(i * 3, 4 + i % 3, 5 + i % 2);
+    for (int step = 0; !err && step < 3; step++)
+        err = engine_step(e, tasks, 7 - step, NULL);
+    size_t n = err ? 0 : pull(e, ENGINE_THETA, x);
+    engine_close(e);
+    method_close(&m);
+    return (int)n;
+}
+
+TEST(the_update_is_the_same_for_any_number_of_threads)
+{
+    static double one[4096], many[4096];
+    for (int i = 0; method_at(i); i++) {
+        int n = train_a_little(method_at(i)->name, 1, one);
+        CHECK(n > 0);
+        for (int threads = 2; threads <= 4; threads++) {
+            CHECK_EQ(train_a_little(method_at(i)->name, threads, many), n);
+            CHECK(memcmp(one, many, (size_t)n * sizeof *one) == 0);
+        }
+    }
+}
+
+TEST(a_learner_fits_its_support_and_predicts_probabilities)
+{
+    for (int i = 0; method_at(i); i++) {
+        struct method m = {0};
+        struct engine *e = NULL;
+        const char *sets[] = {NULL};
+        const char *gradient_sets[] = {"inner.lr=0.3", "test.steps=40", NULL};
+        bool steps = method_at(i)->adapt != NULL;
+        CHECK_OK(
+            open_engine(&e, &m, "cpu", 1, 1, method_at(i)->name, steps ? gradient_sets : sets));
+        struct learner *l = engine_learner(e, 0);
+        struct lesson task = lesson_at(0, 9, 9);
+        float probs[9 * WAYS], reps[9 * 16];
+        float *probs_of[] = {probs}, *reps_of[] = {reps};
+        CHECK_EQ(learner_features(l), 4 * 2 * 2); /* 24x20 halves to 2x2 */
+        /* without support the model is as it was learned */
+        struct items none = {0};
+        CHECK_OK(learner_adapt(l, 1, &none));
+        CHECK_OK(learner_predict(l, 1, &task.query, probs_of, reps_of));
+        CHECK_OK(learner_adapt(l, 1, &task.support));
+        CHECK_OK(learner_predict(l, 1, &task.support, probs_of, NULL));
+        int right = 0;
+        for (int j = 0; j < 9; j++) {
+            float *p = probs + j * WAYS;
+            CHECK_NEAR(p[0] + p[1] + p[2], 1, 1e-5);
+            right += p[j % WAYS] > p[(j + 1) % WAYS] && p[j % WAYS] > p[(j + 2) % WAYS];
+        }
+        if (steps)
+            CHECK(right >= 7); /* it has seen these very images */
+        engine_close(e);
+        method_close(&m);
+    }
+}
+
+TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
+      T(the_update_is_the_same_for_any_number_of_threads),
+      T(a_learner_fits_its_support_and_predicts_probabilities))
