@@ -19,7 +19,7 @@ struct proto {
     struct pass p;
     struct features support, query;
     void *scratch;
-    float *probs;
+    float *logits, *probs;
 };
 
 static const int32_t classes[N] = {0, 1, 3, -1, 1, 0, 3, 2, 0, -1, 1, 3, 1};
@@ -43,6 +43,7 @@ static void proto_open(struct proto *o, const struct kernels *k, const struct sp
     o->query.first = SUPPORT;
     o->query.count = QUERY;
     o->scratch = device_alloc(&o->p, k->proto_bytes(&o->p.layers[last], s->tasks, WAYS));
+    o->logits = device_alloc(&o->p, (size_t)(s->tasks * N * WAYS) * sizeof(float));
     o->probs = device_alloc(&o->p, (size_t)(s->tasks * N * WAYS) * sizeof(float));
 }
 
@@ -50,7 +51,7 @@ static void proto_run(struct proto *o)
 {
     pass_forward(&o->p);
     o->p.k->proto(o->p.device, &o->p.layers[o->p.n_layers - 1], &o->support, &o->query, WAYS,
-                  o->probs, o->p.loss, o->scratch);
+                  o->logits, o->probs, o->p.loss, o->scratch);
     pass_backward(&o->p);
 }
 
@@ -58,9 +59,12 @@ static void proto_results(struct proto *o, struct results *r)
 {
     int last = o->p.n_layers - 1, tasks = o->p.spec->tasks;
     keep_rows(&o->p, r, "out", last, o->support.out);
-    keep_floats(&o->p, r, "probs", o->probs, WAYS);
-    for (int t = 0; t < tasks; t++) /* those of the support are nobody's */
-        memset(r->item[r->n - 1].at + t * N * WAYS, 0, SUPPORT * WAYS * sizeof(float));
+    const float *rows[] = {o->logits, o->probs};
+    for (int i = 0; i < 2; i++) {
+        keep_floats(&o->p, r, i ? "probs" : "logits", rows[i], WAYS);
+        for (int t = 0; t < tasks; t++) /* those of the support are nobody's */
+            memset(r->item[r->n - 1].at + t * N * WAYS, 0, SUPPORT * WAYS * sizeof(float));
+    }
     keep_floats(&o->p, r, "loss", o->p.loss, 0);
     keep_vector(&o->p, r, "grad", o->p.grad);
 }
