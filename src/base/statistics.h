@@ -26,8 +26,7 @@ double weighted_mean(const double *x, const double *weight, size_t n);
 /* Differences a[i] - b[i] on the same n tasks. */
 struct paired {
     struct summary difference;
-    double
-        p; /* two-sided paired t test: the chance of so large a mean difference if there is none */
+    double p; /* two-sided paired t test: the chance of so large a mean if there is no difference */
     size_t better, worse; /* how often a > b, a < b */
 };
 
