@@ -102,6 +102,7 @@ int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store
 
 struct store_checkpoint { /* one validation during training */
     int64_t step;
+    int shots;             /* of the validation tasks; one row for each */
     int64_t tasks, labels; /* bought by then */
     double train_loss;     /* mean since the checkpoint before; NaN where none */
     double accuracy, half; /* on the validation tasks: mean and 95 % half width */
@@ -125,12 +126,16 @@ struct store_bin {
     double confidence, correct; /* sums */
 };
 
-struct store_test {      /* one model on one set of test tasks */
-    const char *model;   /* "best" by validation or "last" */
-    int64_t step;        /* of that model */
-    int shots;           /* of the test supports */
-    const char *support; /* who chose them: "stratified", "random", "active" */
-    const char *bn;      /* "batch", "support", "running": stands beside every accuracy */
+struct store_test {        /* one model on one set of test tasks */
+    const char *model;     /* "best" by validation or "last" */
+    int64_t step;          /* of that model */
+    int shots;             /* of the test supports */
+    const char *support;   /* who chose them: "stratified", "random", "active" */
+    const char *bn;        /* "batch", "support", "running": stands beside every accuracy */
+    double valid_accuracy; /* the same model on the validation tasks, at these shots and with this
+                              support: what "best over training shots" is chosen by, so that it
+                              compares runs trained at different shots fairly; NaN: not measured */
+    uint64_t tasks_hash;   /* of the test tasks themselves: equal hashes can be compared in pairs */
     const struct store_task *tasks; /* in order of number */
     int n_tasks;
     struct store_bin bins[STORE_BINS];
@@ -145,7 +150,7 @@ struct store_purchase { /* one line of the ledger, in the order bought */
 struct store_results {
     int64_t steps;        /* meta-updates done */
     int64_t best_step;    /* of the best checkpoint */
-    double best_accuracy; /* its validation accuracy: what selection goes by */
+    double best_accuracy; /* its validation accuracy */
     int64_t tasks;        /* training tasks bought, or drawn where there is no cap */
     int64_t labels;       /* labels used */
     double cost;          /* what was charged for them */

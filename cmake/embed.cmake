@@ -1,0 +1,14 @@
+# mete_embed(FILE NAME): FILE becomes `const unsigned char NAME[]` (ends with a NUL) and
+# `const size_t NAME_size` (without it) in the library.
+function(mete_embed file name)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded/${name}.c)
+  get_filename_component(file ${file} ABSOLUTE)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DIN=${file} -DOUT=${out} -DNAME=${name}
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_file.cmake
+    DEPENDS ${file} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_file.cmake
+    COMMENT "Embedding ${name}" VERBATIM)
+  target_sources(mete_lib PRIVATE ${out})
+endfunction()
+
+mete_embed(src/store/schema.sql schema_sql)

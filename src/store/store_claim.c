@@ -1,0 +1,209 @@
+/* store_claim.c - several processes share one list of runs.
+ *
+ * A claim names its holder: machine, process and when that process was born, so
+ * that a number given again to another process is no holder.  On the machine
+ * itself a dead holder is seen at once; elsewhere silence over the lease decides.
+ */
+#include "store/store_sql.h"
+
+#ifdef METE_HAVE_SQLITE
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The machine as far as process numbers go: containers of one host name differ in
+ * their process name space. */
+static void this_host(char *out, size_t size)
+{
+    char name[128] = "unknown", space[64] = "";
+    gethostname(name, sizeof name - 1);
+    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    space[n > 0 ? n : 0] = '\0';
+    snprintf(out, size, "%s %s", name, space);
+}
+
+/* When the process was born, in the kernel's ticks; 0: it is gone, -1: cannot tell. */
+static int64_t born(int64_t pid)
+{
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return kill((pid_t)pid, 0) != 0 && errno == ESRCH ? 0 : -1;
+    size_t n = fread(line, 1, sizeof line - 1, f);
+    fclose(f);
+    line[n] = '\0';
+    char *at = strrchr(line, ')'); /* the name may hold anything; field 3 follows it */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoll(at, NULL, 10) : -1;
+}
+
+/* The columns of `claim`: host, pid, born, heartbeat from column 2 on. */
+static bool is_stale(sqlite3_stmt *row, const char *host, double lease)
+{
+    const char *holder = (const char *)sqlite3_column_text(row, 2);
+    if (holder && strcmp(holder, host) == 0) {
+        int64_t since = born(sqlite3_column_int64(row, 3));
+        if (since >= 0)
+            return since != sqlite3_column_int64(row, 4);
+    }
+    return now() - sqlite3_column_double(row, 5) > lease;
+}
+
+static int take(struct store *s, int64_t run, const char *host)
+{
+    int err = sql_do(s, "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?)", "ltllid", run,
+                     host, (int64_t)getpid(), born(getpid()), s->handle, now());
+    return err ? err : sql_do(s, "UPDATE runs SET status = 'running' WHERE run = ?", "l", run);
+}
+
+/* Is the run behind `row` (status, run, then its claim) to be had? */
+static bool is_free(sqlite3_stmt *row, const char *host, double lease)
+{
+    const char *status = (const char *)sqlite3_column_text(row, 0);
+    if (strcmp(status, "planned") == 0)
+        return true;
+    return strcmp(status, "running") == 0 && is_stale(row, host, lease);
+}
+
+int store_claim(struct store *s, char (*ids)[STORE_ID_SIZE], int n, double lease, int *which)
+{
+    char host[256];
+    this_host(host, sizeof host);
+    int err = sql_begin(s);
+    if (err)
+        return err;
+    sqlite3_stmt *find = NULL;
+    int found = -1;
+    int64_t run = 0;
+    err = sql_prepare(s, &find,
+                      "SELECT status, run, host, pid, born, heartbeat"
+                      " FROM runs LEFT JOIN claims USING (run) WHERE id = ?");
+    for (int i = 0; !err && found < 0 && i < n; i++) {
+        sql_bind(find, "t", ids[i]);
+        int row = sql_row(s, find);
+        if (row != 1)
+            err = row < 0 ? row : fail(METE_EINVAL, "%s has no run %s", s->path, ids[i]);
+        else if (is_free(find, host, lease)) {
+            found = i;
+            run = sqlite3_column_int64(find, 1);
+        }
+    }
+    sqlite3_finalize(find);
+    if (!err && found >= 0)
+        err = take(s, run, host);
+    err = sql_end(s, err, "cannot claim a run");
+    if (!err)
+        *which = found;
+    return err;
+}
+
+int store_heartbeat(struct store *s)
+{
+    char host[256];
+    this_host(host, sizeof host);
+    int err = sql_begin(s);
+    if (err)
+        return err;
+    err = sql_do(s, "UPDATE claims SET heartbeat = ? WHERE host = ? AND pid = ? AND handle = ?",
+                 "dtli", now(), host, (int64_t)getpid(), s->handle);
+    return sql_end(s, err, "cannot renew the claims");
+}
+
+int store_release(struct store *s, const char *id)
+{
+    int64_t run = 0;
+    int err = sql_begin(s);
+    if (err)
+        return err;
+    err = store_run_number(s, id, &run);
+    if (!err)
+        err = sql_do(s, "UPDATE runs SET status = 'planned' WHERE run = ? AND status = 'running'",
+                     "l", run);
+    if (!err)
+        err = sql_do(s, "DELETE FROM claims WHERE run = ?", "l", run);
+    return sql_end(s, err, "cannot release a run");
+}
+
+int store_retry_failed(struct store *s, char (*ids)[STORE_ID_SIZE], int n)
+{
+    int err = sql_begin(s);
+    if (err)
+        return err;
+    for (int i = 0; !err && i < n; i++)
+        err = sql_do(s,
+                     "UPDATE runs SET status = 'planned', message = NULL"
+                     " WHERE id = ? AND status = 'failed'",
+                     "t", ids[i]);
+    return sql_end(s, err, "cannot plan failed runs again");
+}
+
+int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store_counts *out)
+{
+    struct store_counts counts = {0};
+    sqlite3_stmt *find = NULL;
+    pthread_mutex_lock(&s->lock);
+    int err = sql_prepare(s, &find, "SELECT status FROM runs WHERE id = ?");
+    for (int i = 0; !err && i < n; i++) {
+        sql_bind(find, "t", ids[i]);
+        int row = sql_row(s, find);
+        if (row < 0)
+            err = row;
+        const char *status = row == 1 ? (const char *)sqlite3_column_text(find, 0) : "";
+        counts.planned += strcmp(status, "planned") == 0;
+        counts.running += strcmp(status, "running") == 0;
+        counts.done += strcmp(status, "done") == 0;
+        counts.failed += strcmp(status, "failed") == 0;
+    }
+    sqlite3_finalize(find);
+    pthread_mutex_unlock(&s->lock);
+    if (!err)
+        *out = counts;
+    return err;
+}
+
+/* What this store had claimed is planned again.  Closing cannot fail, and what
+ * cannot be written now is found stale later. */
+static void give_back_all(struct store *s)
+{
+    char host[256];
+    this_host(host, sizeof host);
+    if (sql_begin(s) != 0)
+        return;
+    int err = sql_do(s,
+                     "UPDATE runs SET status = 'planned' WHERE status = 'running' AND run IN"
+                     " (SELECT run FROM claims WHERE host = ? AND pid = ? AND handle = ?)",
+                     "tli", host, (int64_t)getpid(), s->handle);
+    if (!err)
+        err = sql_do(s, "DELETE FROM claims WHERE host = ? AND pid = ? AND handle = ?", "tli", host,
+                     (int64_t)getpid(), s->handle);
+    sql_end(s, err, "cannot release the claims");
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    if (s->db && s->mode == STORE_WRITE)
+        give_back_all(s);
+    sqlite3_close(s->db);
+    pthread_mutex_destroy(&s->lock);
+    free(s->path);
+    free(s);
+}
+#endif
