@@ -57,6 +57,18 @@ void mete_log_to(mete_log_fn *fn, void *user);
 typedef int mete_progress_fn(void *user, const char *what, double done, double total);
 void mete_progress_to(mete_progress_fn *fn, void *user);
 
+/* ---- data ---- */
+
+struct mete_import_options {
+    const char *kind;            /* "omniglot"; `mete data import --help` lists them */
+    const char *const *paths;    /* what to read; ends with NULL */
+    const char *dir;             /* the dataset's folder, which must not exist yet */
+    const char *const *settings; /* "key=value"; ends with NULL; may be NULL */
+    bool force;                  /* replace a dataset that exists */
+    int32_t threads;             /* 0: one per core */
+};
+int mete_data_import(const struct mete_import_options *options);
+
 /* ---- what the theory promises (docs/theory.md) ---- */
 
 /* A stochastic gradient method: the outer loop over tasks, or the inner one over

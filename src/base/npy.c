@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADER_MAX = 65535, HEADER_LEAST = 128 };
+enum { HEADER_MAX = 65535, HEADER_LEAST = NPY_HEADER_LEAST };
 
 static const struct {
     enum dtype type;
@@ -216,10 +216,8 @@ void npy_close(struct npy *f)
     *f = (struct npy){0};
 }
 
-/* Fills `out` with the whole header, padded to a multiple of 64 bytes that is at
- * least `least`; its length, or 0 for a type npy files of ours do not have. */
-static size_t build_header(char out[1024], enum dtype type, int rank, const int64_t *shape,
-                           size_t least)
+size_t npy_header(char out[NPY_HEADER_ROOM], enum dtype type, int rank, const int64_t *shape,
+                  size_t least)
 {
     const char *descr = NULL;
     for (int i = 0; i < TYPES; i++)
@@ -227,7 +225,7 @@ static size_t build_header(char out[1024], enum dtype type, int rank, const int6
             descr = types[i].descr;
     if (!descr)
         return 0;
-    char *p = out + 10, *end = out + 1024;
+    char *p = out + 10, *end = out + NPY_HEADER_ROOM;
     p +=
         snprintf(p, (size_t)(end - p), "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++)
@@ -245,10 +243,10 @@ static size_t build_header(char out[1024], enum dtype type, int rank, const int6
 
 int npy_write(const char *path, enum dtype type, int rank, const int64_t *shape, const void *data)
 {
-    char header[1024];
+    char header[NPY_HEADER_ROOM];
     struct file_out o;
     size_t bytes, length = rank >= 0 && rank <= NDARRAY_RANK
-                               ? build_header(header, type, rank, shape, HEADER_LEAST)
+                               ? npy_header(header, type, rank, shape, HEADER_LEAST)
                                : 0;
     if (length == 0 || !shape_bytes(type, rank, shape, &bytes))
         return fail(METE_EINVAL, "cannot write %s: a type or shape that npy files here do not have",
@@ -264,13 +262,13 @@ int npy_write(const char *path, enum dtype type, int rank, const int64_t *shape,
 int npy_out_open(struct npy_out *o, const char *path, enum dtype type, int rank,
                  const int64_t *shape)
 {
-    char header[1024];
+    char header[NPY_HEADER_ROOM];
     *o = (struct npy_out){.array = {.dtype = type, .rank = rank}, .file.fd = -1};
     if (rank < 1 || rank > NDARRAY_RANK || !shape_bytes(type, rank - 1, shape + 1, &o->row))
         return fail(METE_EINVAL, "cannot write %s: rows of a bad shape", path);
     memcpy(o->array.shape, shape, (size_t)rank * sizeof *shape);
     o->array.shape[0] = INT64_MAX; /* room for any number of rows */
-    o->header = build_header(header, type, rank, o->array.shape, HEADER_LEAST);
+    o->header = npy_header(header, type, rank, o->array.shape, HEADER_LEAST);
     if (o->header == 0)
         return fail(METE_EINVAL, "cannot write %s: npy files here do not hold %s", path,
                     dtype_name(type));
@@ -287,8 +285,8 @@ int npy_out_rows(struct npy_out *o, const void *rows, int64_t n)
 
 int npy_out_commit(struct npy_out *o)
 {
-    char header[1024];
-    build_header(header, o->array.dtype, o->array.rank, o->array.shape, o->header);
+    char header[NPY_HEADER_ROOM];
+    npy_header(header, o->array.dtype, o->array.rank, o->array.shape, o->header);
     file_out_patch(&o->file, 0, header, o->header);
     return file_out_commit(&o->file);
 }

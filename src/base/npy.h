@@ -21,6 +21,13 @@ void npy_close(struct npy *f); /* zeroed is fine */
 
 int npy_write(const char *path, enum dtype type, int rank, const int64_t *shape, const void *data);
 
+/* The bytes before the data, for those who write the data themselves: padded to a
+ * multiple of 64 that is at least `least`; their number, or 0 for a type that npy
+ * files of ours do not have. */
+enum { NPY_HEADER_ROOM = 1024, NPY_HEADER_LEAST = 128 };
+size_t npy_header(char out[NPY_HEADER_ROOM], enum dtype type, int rank, const int64_t *shape,
+                  size_t least);
+
 /* Writing an array row by row, when the number of rows is not known beforehand. */
 struct npy_out {
     struct file_out file;

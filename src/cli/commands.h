@@ -4,5 +4,6 @@
 
 int cmd_version(int argc, char **argv);
 int cmd_bound(int argc, char **argv);
+int cmd_data(int argc, char **argv);
 
 #endif

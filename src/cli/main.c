@@ -13,6 +13,7 @@ static const struct command {
 } commands[] = {
     {"bound", cmd_bound, "what the theory promises for n tasks of m points"},
     {"version", cmd_version, "print the version"},
+    {"data", cmd_data, "import a dataset, look at it, fetch one"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

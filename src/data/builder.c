@@ -4,6 +4,7 @@
 #include "data/meta.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,10 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { NPY_HEADER = 128 }; /* magic, version, length and a padded dictionary */
-
-static const char *const files[] = {"x.npy", "y.npy", "user.npy", "part.npy", "meta.json"};
 
 struct builder {
     char *dir, *tmp; /* the target, and where it grows */
@@ -43,8 +40,8 @@ static bool exists(const char *dir, const char *file)
 /* Removes the files of a dataset and then the folder; never anything else. */
 static int remove_folder(const char *dir)
 {
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char *path = mem_print("%s/%s", dir, files[i]);
+    for (int i = 0; i <= OWN_ARRAYS; i++) {
+        char *path = mem_print("%s/%s", dir, i < OWN_ARRAYS ? array_files[i] : "meta.json");
         unlink(path);
         free(path);
     }
@@ -114,74 +111,6 @@ void builder_close(struct builder *b)
     free(b);
 }
 
-/* ---- files ---- */
-
-static int create(struct builder *b, const char *file)
-{
-    char *path = mem_print("%s/%s", b->tmp, file);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        fd = fail(METE_EIO, "cannot write %s: %s", path, strerror(errno));
-    free(path);
-    return fd;
-}
-
-static int write_at(struct builder *b, int fd, const char *file, const void *data, size_t bytes,
-                    off_t at)
-{
-    for (const char *p = data; bytes > 0;) {
-        ssize_t n = pwrite(fd, p, bytes, at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail(METE_EIO, "cannot write %s of %s: %s", file, b->dir, strerror(errno));
-        p += n;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return 0;
-}
-
-/* The header of an npy file, version 1.0, padded so that the data is aligned. */
-static void npy_header(char *out, const char *descr, const char *shape)
-{
-    memset(out, ' ', NPY_HEADER);
-    memcpy(out, "\x93NUMPY\x01\x00", 8);
-    out[8] = (char)(NPY_HEADER - 10);
-    out[9] = 0;
-    int n = snprintf(out + 10, NPY_HEADER - 11,
-                     "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
-    assert(n > 0 && n < NPY_HEADER - 11);
-    out[10 + n] = ' ';
-    out[NPY_HEADER - 1] = '\n';
-}
-
-static int sync_and_close(struct builder *b, int fd, const char *file)
-{
-    int err = 0;
-    if (fsync(fd) != 0)
-        err = fail(METE_EIO, "cannot write %s of %s: %s", file, b->dir, strerror(errno));
-    if (close(fd) != 0 && !err)
-        err = fail(METE_EIO, "cannot write %s of %s: %s", file, b->dir, strerror(errno));
-    return err;
-}
-
-static int write_array(struct builder *b, const char *file, const char *descr, const void *data,
-                       int64_t items, size_t size)
-{
-    char header[NPY_HEADER], shape[32];
-    int fd = create(b, file);
-    if (fd < 0)
-        return fd;
-    snprintf(shape, sizeof shape, "%lld,", (long long)items);
-    npy_header(header, descr, shape);
-    int err = write_at(b, fd, file, header, sizeof header, 0);
-    if (!err)
-        err = write_at(b, fd, file, data, (size_t)items * size, NPY_HEADER);
-    int sync_err = sync_and_close(b, fd, file);
-    return err ? err : sync_err;
-}
-
 /* ---- items ---- */
 
 int builder_shape(struct builder *b, int h, int w, int c, bool is_float)
@@ -191,8 +120,31 @@ int builder_shape(struct builder *b, int h, int w, int c, bool is_float)
     b->shape.w = w;
     b->shape.c = c;
     b->shape.is_float = is_float;
-    b->x = create(b, files[OWN_X]);
-    return b->x < 0 ? b->x : 0;
+    char *path = mem_print("%s/%s", b->tmp, array_files[OWN_X]);
+    b->x = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int err = b->x < 0 ? fail(METE_EIO, "cannot write %s: %s", path, strerror(errno)) : 0;
+    free(path);
+    return err;
+}
+
+static int x_failed(const struct builder *b)
+{
+    return fail(METE_EIO, "cannot write x.npy of %s: %s", b->dir, strerror(errno));
+}
+
+static int write_at(struct builder *b, const void *data, size_t bytes, off_t at)
+{
+    for (const char *p = data; bytes > 0;) {
+        ssize_t n = pwrite(b->x, p, bytes, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return x_failed(b);
+        p += n;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return 0;
 }
 
 int builder_put(struct builder *b, int64_t at, const void *x, int64_t n)
@@ -205,25 +157,25 @@ int builder_put(struct builder *b, int64_t at, const void *x, int64_t n)
             return err;
     }
     atomic_fetch_add(&b->rows, n);
-    return write_at(b, b->x, files[OWN_X], x, (size_t)n * bytes,
-                    (off_t)((size_t)at * bytes + NPY_HEADER));
+    return write_at(b, x, (size_t)n * bytes, (off_t)((size_t)at * bytes + NPY_HEADER_LEAST));
 }
 
-static int finish_x(struct builder *b, int64_t items)
+/* The header comes last, when the number of items is known. */
+static int finish_x(struct builder *b, const struct dataset *full)
 {
-    char header[NPY_HEADER], shape[64];
-    const struct dataset *s = &b->shape;
-    if (s->is_float)
-        snprintf(shape, sizeof shape, "%lld, %d", (long long)items, s->c);
-    else if (s->c == 1)
-        snprintf(shape, sizeof shape, "%lld, %d, %d", (long long)items, s->h, s->w);
-    else
-        snprintf(shape, sizeof shape, "%lld, %d, %d, %d", (long long)items, s->h, s->w, s->c);
-    npy_header(header, s->is_float ? "<f4" : "|u1", shape);
-    int fd = b->x, err = write_at(b, fd, files[OWN_X], header, sizeof header, 0);
+    char header[NPY_HEADER_ROOM];
+    int64_t shape[4];
+    int rank = dataset_x_shape(full, shape);
+    size_t bytes =
+        npy_header(header, full->is_float ? DTYPE_F32 : DTYPE_U8, rank, shape, NPY_HEADER_LEAST);
+    assert(bytes == NPY_HEADER_LEAST);
+    int err = write_at(b, header, bytes, 0);
+    if (!err && fsync(b->x) != 0)
+        err = x_failed(b);
+    if (close(b->x) != 0 && !err)
+        err = x_failed(b);
     b->x = -1;
-    int sync_err = sync_and_close(b, fd, files[OWN_X]);
-    return err ? err : sync_err;
+    return err;
 }
 
 /* ---- the end ---- */
@@ -239,18 +191,23 @@ void builder_note(struct builder *b, const char *key, const char *fmt, ...)
     meta_notes_add(&b->notes, key, text);
 }
 
-static int write_meta(struct builder *b, const struct dataset *about)
+static int write_array(struct builder *b, int which, enum dtype type, const void *data,
+                       int64_t items)
 {
-    char *text = meta_text(about, &b->notes);
-    int fd = create(b, "meta.json"), err = fd < 0 ? fd : 0;
-    if (!err)
-        err = write_at(b, fd, "meta.json", text, strlen(text), 0);
-    if (fd >= 0) {
-        int sync_err = sync_and_close(b, fd, "meta.json");
-        err = err ? err : sync_err;
-    }
-    free(text);
+    char *path = mem_print("%s/%s", b->tmp, array_files[which]);
+    int err = npy_write(path, type, 1, &items, data);
+    free(path);
     return err;
+}
+
+static int write_meta(struct builder *b, struct dataset *full)
+{
+    char sum[SHA256_HEX];
+    unsigned arrays = 1u << OWN_X | 1u << OWN_Y | (full->user ? 1u << OWN_USER : 0) |
+                      (full->part ? 1u << OWN_PART : 0);
+    int err = meta_sum(b->tmp, arrays, sum);
+    full->sha256 = sum;
+    return err ? err : meta_write(b->tmp, full, &b->notes);
 }
 
 static int sync_folder(const char *dir)
@@ -291,18 +248,17 @@ static int put_in_place(struct builder *b)
     return err;
 }
 
-static int finish(struct builder *b, const struct dataset *about)
+static int finish(struct builder *b, struct dataset *full)
 {
-    int err = finish_x(b, about->items);
+    int err = finish_x(b, full);
     if (!err)
-        err = write_array(b, files[OWN_Y], "<i4", about->y, about->items, sizeof *about->y);
-    if (!err && about->user)
-        err =
-            write_array(b, files[OWN_USER], "<i4", about->user, about->items, sizeof *about->user);
-    if (!err && about->part)
-        err = write_array(b, files[OWN_PART], "|u1", about->part, about->items, 1);
+        err = write_array(b, OWN_Y, DTYPE_I32, full->y, full->items);
+    if (!err && full->user)
+        err = write_array(b, OWN_USER, DTYPE_I32, full->user, full->items);
+    if (!err && full->part)
+        err = write_array(b, OWN_PART, DTYPE_U8, full->part, full->items);
     if (!err)
-        err = write_meta(b, about);
+        err = write_meta(b, full);
     if (!err)
         err = sync_folder(b->tmp);
     return err ? err : put_in_place(b);

@@ -1,13 +1,13 @@
-/* dataset.c - checking, making and closing datasets. */
+/* dataset.c - checking, making, opening and closing datasets. */
 #include "data/dataset.h"
 #include "data/dataset_own.h"
+#include "data/meta.h"
 #include "base/error.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 size_t dataset_item_bytes(const struct dataset *d)
 {
@@ -108,11 +108,11 @@ static void release_names(char **names, int n)
     free(names);
 }
 
-/* An array is either inside a mapping or from malloc. */
+/* An array is either inside a mapped file or from malloc. */
 static void release_array(struct dataset_own *own, int which, const void *array)
 {
-    if (own && own->map[which].at)
-        munmap(own->map[which].at, own->map[which].size);
+    if (own && own->file[which].map.at)
+        npy_close(&own->file[which]);
     else
         free((void *)(uintptr_t)array);
 }
@@ -136,4 +136,82 @@ void dataset_close(struct dataset *d)
     free(d->sha256);
     free(d->own);
     free(d);
+}
+
+int dataset_x_shape(const struct dataset *d, int64_t shape[4])
+{
+    shape[0] = d->items;
+    if (d->is_float) {
+        shape[1] = d->c;
+        return 2;
+    }
+    shape[1] = d->h;
+    shape[2] = d->w;
+    shape[3] = d->c;
+    return d->c == 1 ? 3 : 4;
+}
+
+/* Maps one array; what it must be is known from meta.json. */
+static int open_array(struct dataset *d, int which, enum dtype type, const void **to)
+{
+    struct dataset_own *own = d->own;
+    struct npy *file = &own->file[which];
+    int64_t shape[4] = {d->items};
+    int rank = which == OWN_X ? dataset_x_shape(d, shape) : 1;
+    char *path = mem_print("%s/%s", d->path, array_files[which]);
+    int err = npy_open(file, path);
+    if (!err)
+        err = ndarray_check(&file->array, path, DTYPE_SET(type), rank, shape);
+    if (!err)
+        *to = file->array.data;
+    free(path);
+    return err;
+}
+
+static int open_arrays(struct dataset *d, unsigned arrays)
+{
+    const void *x = NULL, *y = NULL, *user = NULL, *part = NULL;
+    int err = open_array(d, OWN_X, d->is_float ? DTYPE_F32 : DTYPE_U8, &x);
+    if (!err)
+        err = open_array(d, OWN_Y, DTYPE_I32, &y);
+    if (!err && arrays & 1u << OWN_USER)
+        err = open_array(d, OWN_USER, DTYPE_I32, &user);
+    if (!err && arrays & 1u << OWN_PART)
+        err = open_array(d, OWN_PART, DTYPE_U8, &part);
+    d->x = x;
+    d->y = y;
+    d->user = user;
+    d->part = part;
+    return err;
+}
+
+static void fill_texts(struct dataset *d)
+{
+    char **texts[] = {&d->name, &d->licence, &d->source, &d->sha256};
+    for (int i = 0; i < 4; i++)
+        if (!*texts[i])
+            *texts[i] = mem_string("");
+}
+
+int dataset_open(struct dataset **out, const char *dir)
+{
+    struct dataset *d = mem_alloc(sizeof *d);
+    unsigned arrays = 0;
+    d->own = mem_alloc(sizeof(struct dataset_own));
+    d->path = mem_string(dir);
+    d->scale = 1;
+    int err = meta_read(dir, d, &arrays);
+    fill_texts(d);
+    if (!err)
+        err = check_numbers(d);
+    if (!err)
+        err = open_arrays(d, arrays);
+    if (!err && (err = dataset_check(d)))
+        err = fail_within(err, "%s", dir);
+    if (err) {
+        dataset_close(d);
+        return err;
+    }
+    *out = d;
+    return 0;
 }

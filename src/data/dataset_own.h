@@ -3,19 +3,19 @@
 #define DATA_DATASET_OWN_H
 
 #include "data/dataset.h"
+#include "base/npy.h"
 
 enum { OWN_X, OWN_Y, OWN_USER, OWN_PART, OWN_ARRAYS };
 
 struct dataset_own {
-    struct {
-        void *at; /* NULL: the array is from malloc */
-        size_t size;
-    } map[OWN_ARRAYS];
+    struct npy file[OWN_ARRAYS]; /* not open: the array is from malloc */
 };
 
 /* Counts, ranges and shapes of all but the values of x. */
 int dataset_check(const struct dataset *d);
 /* Refuses rows x (n, d) that hold NaN or infinity; `first` is the number of the first. */
 int dataset_check_rows(const char *name, const float *x, int64_t first, int64_t n, int d);
+/* The shape of x.npy; its rank is returned. */
+int dataset_x_shape(const struct dataset *d, int64_t shape[4]);
 
 #endif

@@ -1,13 +1,21 @@
-/* meta.c - writing meta.json. */
+/* meta.c - writing and reading meta.json. */
 #include "data/meta.h"
+#include "data/dataset_own.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/jsonw.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 
-#include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const split_names[] = {"train", "val", "test"};
+static const char *const array_names[] = {"x", "y", "user", "part"};
+const char *const array_files[] = {"x.npy", "y.npy", "user.npy", "part.npy"};
 
 void meta_notes_add(struct meta_notes *notes, const char *key, char *text)
 {
@@ -27,83 +35,344 @@ void meta_notes_release(struct meta_notes *notes)
     *notes = (struct meta_notes){0};
 }
 
-static void put_string(FILE *to, const char *s)
+int meta_sum(const char *dir, unsigned arrays, char out[65])
 {
-    fputc('"', to);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(to, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(to, "\\u%04x", c);
-        else
-            fputc(c, to);
+    struct sha256 all;
+    sha256_init(&all);
+    for (int a = 0; a < OWN_ARRAYS; a++) {
+        if (!(arrays & 1u << a))
+            continue;
+        char hex[SHA256_HEX], line[128];
+        char *path = mem_print("%s/%s", dir, array_files[a]);
+        int err = sha256_file(path, hex);
+        free(path);
+        if (err)
+            return err;
+        snprintf(line, sizeof line, "%s  %s\n", hex, array_files[a]);
+        sha256_add(&all, line, strlen(line));
     }
-    fputc('"', to);
+    sha256_hex(&all, out);
+    return 0;
 }
 
-static void put_field(FILE *to, const char *key, const char *text)
-{
-    fprintf(to, ",\n  \"%s\": ", key);
-    put_string(to, text ? text : "");
-}
+/* ---- writing ---- */
 
-static void put_names(FILE *to, const char *key, char *const *names, int n)
+static void put_names(struct jsonw *w, const char *key, char *const *names, int n)
 {
     if (!names)
         return;
-    fprintf(to, ",\n  \"%s\": [", key);
-    for (int i = 0; i < n; i++) {
-        fputs(i ? ", " : "", to);
-        put_string(to, names[i]);
-    }
-    fputc(']', to);
+    jsonw_array(w, key);
+    for (int i = 0; i < n; i++)
+        jsonw_string(w, NULL, names[i]);
+    jsonw_close(w);
 }
 
-static void put_split(FILE *to, const uint8_t *split, int n)
+static void put_split(struct jsonw *w, const uint8_t *split, int n)
 {
     if (!split)
         return;
-    fputs(",\n  \"class_split\": [", to);
+    jsonw_array(w, "class_split");
     for (int i = 0; i < n; i++)
-        fprintf(to, "%s\"%s\"", i ? ", " : "", split_names[split[i]]);
-    fputc(']', to);
+        jsonw_string(w, NULL, split_names[split[i]]);
+    jsonw_close(w);
 }
 
-static void put_notes(FILE *to, const struct meta_notes *notes)
+static void put_arrays(struct jsonw *w, const struct dataset *d)
 {
-    fputs(",\n  \"notes\": {", to);
-    for (int i = 0; i < notes->n; i++) {
-        fputs(i ? ", " : "", to);
-        put_string(to, notes->at[i].key);
-        fputs(": ", to);
-        put_string(to, notes->at[i].text);
+    const bool there[] = {true, true, d->user, d->part};
+    jsonw_array(w, "arrays");
+    for (int a = 0; a < OWN_ARRAYS; a++)
+        if (there[a])
+            jsonw_string(w, NULL, array_names[a]);
+    jsonw_close(w);
+}
+
+static void put_all(struct jsonw *w, const struct dataset *d, const struct meta_notes *notes)
+{
+    const int shape[] = {d->h, d->w, d->c};
+    jsonw_object(w, NULL);
+    jsonw_int(w, "format", META_FORMAT);
+    jsonw_string(w, "name", d->name ? d->name : "");
+    jsonw_int(w, "items", d->items);
+    jsonw_int(w, "classes", d->classes);
+    jsonw_int(w, "users", d->users);
+    jsonw_array(w, "shape");
+    for (int i = 0; i < 3; i++)
+        jsonw_int(w, NULL, shape[i]);
+    jsonw_close(w);
+    jsonw_string(w, "dtype", d->is_float ? "float32" : "uint8");
+    jsonw_float(w, "scale", d->scale);
+    jsonw_float(w, "shift", d->shift);
+    jsonw_string(w, "source", d->source ? d->source : "");
+    jsonw_string(w, "licence", d->licence ? d->licence : "");
+    jsonw_string(w, "sha256", d->sha256);
+    put_arrays(w, d);
+    put_names(w, "class_names", d->class_names, d->classes);
+    put_names(w, "class_groups", d->class_groups, d->classes);
+    put_split(w, d->class_split, d->classes);
+    put_names(w, "user_names", d->user_names, d->users);
+    jsonw_object(w, "notes");
+    for (int i = 0; i < notes->n; i++)
+        jsonw_string(w, notes->at[i].key, notes->at[i].text);
+    jsonw_close(w);
+    jsonw_close(w);
+}
+
+int meta_write(const char *dir, const struct dataset *d, const struct meta_notes *notes)
+{
+    char *path = mem_print("%s/meta.json", dir);
+    struct jsonw w = {.lines = 1};
+    put_all(&w, d, notes);
+    int err = file_write(path, w.text, w.size);
+    jsonw_release(&w);
+    free(path);
+    return err;
+}
+
+/* ---- reading ---- */
+
+struct list { /* of names; how many is checked when all is read */
+    char **at;
+    int n, room;
+};
+
+static int read_list(struct json *j, struct list *list)
+{
+    bool more;
+    int err = json_enter(j, JSON_ARRAY);
+    if (!err && list->at)
+        err = json_fail(j, "this list occurs twice");
+    if (!err)
+        list->at = mem_array((size_t)(list->room = 16), sizeof *list->at);
+    while (!err && !(err = json_more(j, &more)) && more && !(err = json_get_string(j))) {
+        if (list->n == list->room)
+            list->at = mem_grow(list->at, (size_t)(list->room *= 2), sizeof *list->at);
+        list->at[list->n++] = mem_string(j->text);
     }
-    fputc('}', to);
+    return err;
 }
 
-char *meta_text(const struct dataset *d, const struct meta_notes *notes)
+static void release_list(struct list *list)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    assert(to);
-    fputs("{\n  \"format\": 1,\n  \"name\": ", to);
-    put_string(to, d->name ? d->name : "");
-    fprintf(to, ",\n  \"items\": %lld,\n  \"classes\": %d,\n  \"users\": %d", (long long)d->items,
-            d->classes, d->users);
-    fprintf(to, ",\n  \"shape\": [%d, %d, %d],\n  \"dtype\": \"%s\"", d->h, d->w, d->c,
-            d->is_float ? "float32" : "uint8");
-    fprintf(to, ",\n  \"scale\": %.9g,\n  \"shift\": %.9g", (double)d->scale, (double)d->shift);
-    put_field(to, "source", d->source);
-    put_field(to, "licence", d->licence);
-    put_field(to, "sha256", d->sha256);
-    put_names(to, "class_names", d->class_names, d->classes);
-    put_names(to, "class_groups", d->class_groups, d->classes);
-    put_split(to, d->class_split, d->classes);
-    put_names(to, "user_names", d->user_names, d->users);
-    put_notes(to, notes);
-    fputs("\n}\n", to);
-    fclose(to);
-    return text;
+    for (int i = 0; i < list->n; i++)
+        free(list->at[i]);
+    free(list->at);
+    *list = (struct list){0};
+}
+
+static int word_number(const char *word, const char *const *words, int n)
+{
+    int i = 0;
+    while (i < n && strcmp(word, words[i]) != 0)
+        i++;
+    return i;
+}
+
+/* All that the file says, before it is known to fit together. */
+struct draft {
+    struct dataset *d;
+    unsigned *arrays;
+    bool has_format, has_dtype;
+    struct list class_names, class_groups, class_split, user_names, array_list;
+};
+
+static int read_text(struct json *j, char **to)
+{
+    int err = json_get_string(j);
+    if (!err) {
+        free(*to);
+        *to = mem_string(j->text);
+    }
+    return err;
+}
+
+static int read_int(struct json *j, int64_t min, int *to)
+{
+    int64_t value = 0;
+    int err = json_get_int(j, min, INT_MAX, &value);
+    if (!err)
+        *to = (int)value;
+    return err;
+}
+
+static int read_shape(struct json *j, struct dataset *d)
+{
+    double shape[3];
+    size_t n;
+    int err = json_get_reals(j, shape, 3, &n);
+    for (size_t i = 0; i < n && !err; i++)
+        if (n != 3 || !(shape[i] >= 1 && shape[i] <= 1 << 26 && shape[i] == (int)shape[i]))
+            err = json_fail(j, "expected a shape of 3 whole numbers, [h, w, c]");
+    if (err || n != 3)
+        return err ? err : json_fail(j, "expected a shape of 3 whole numbers, [h, w, c]");
+    d->h = (int)shape[0];
+    d->w = (int)shape[1];
+    d->c = (int)shape[2];
+    return 0;
+}
+
+static int read_float(struct json *j, float *to)
+{
+    double value;
+    int err = json_get_real(j, &value);
+    if (!err)
+        *to = (float)value;
+    return err;
+}
+
+static int read_dtype(struct json *j, struct draft *t)
+{
+    int err = json_get_string(j);
+    if (err)
+        return err;
+    t->d->is_float = strcmp(j->text, "float32") == 0;
+    t->has_dtype = true;
+    if (!t->d->is_float && strcmp(j->text, "uint8") != 0)
+        return json_fail(j, "expected dtype uint8 or float32, got '%s'", j->text);
+    return 0;
+}
+
+static int read_format(struct json *j, struct draft *t)
+{
+    int64_t format = 0;
+    int err = json_get_int(j, 0, INT_MAX, &format);
+    t->has_format = true;
+    if (!err && format != META_FORMAT)
+        err = json_fail(j, "format %lld, expected %d: written by another version of mete",
+                        (long long)format, META_FORMAT);
+    return err;
+}
+
+static int read_items(struct json *j, struct draft *t)
+{
+    return json_get_int(j, 1, INT64_MAX, &t->d->items);
+}
+
+/* One key; unknown ones are skipped, so that later versions may add some. */
+static int read_key(struct json *j, struct draft *t)
+{
+    static const char *const keys[] = {
+        "format", "name",        "items",        "classes",     "users",     "shape",
+        "dtype",  "scale",       "shift",        "source",      "licence",   "sha256",
+        "arrays", "class_names", "class_groups", "class_split", "user_names"};
+    struct dataset *d = t->d;
+    switch (word_number(j->text, keys, sizeof keys / sizeof *keys)) {
+    case 0:
+        return read_format(j, t);
+    case 1:
+        return read_text(j, &d->name);
+    case 2:
+        return read_items(j, t);
+    case 3:
+        return read_int(j, 1, &d->classes);
+    case 4:
+        return read_int(j, 0, &d->users);
+    case 5:
+        return read_shape(j, d);
+    case 6:
+        return read_dtype(j, t);
+    case 7:
+        return read_float(j, &d->scale);
+    case 8:
+        return read_float(j, &d->shift);
+    case 9:
+        return read_text(j, &d->source);
+    case 10:
+        return read_text(j, &d->licence);
+    case 11:
+        return read_text(j, &d->sha256);
+    case 12:
+        return read_list(j, &t->array_list);
+    case 13:
+        return read_list(j, &t->class_names);
+    case 14:
+        return read_list(j, &t->class_groups);
+    case 15:
+        return read_list(j, &t->class_split);
+    case 16:
+        return read_list(j, &t->user_names);
+    default:
+        return json_skip(j);
+    }
+}
+
+/* Gives a list to the dataset if it has as many names as it should. */
+static int take_list(struct json *j, struct list *list, int n, const char *what, char ***to)
+{
+    if (!list->at)
+        return 0;
+    if (list->n != n)
+        return json_fail(j, "%d %s, expected %d", list->n, what, n);
+    *to = list->at;
+    *list = (struct list){0};
+    return 0;
+}
+
+static int take_split(struct json *j, const struct list *list, struct dataset *d)
+{
+    if (!list->at)
+        return 0;
+    if (list->n != d->classes)
+        return json_fail(j, "%d class_split, expected %d", list->n, d->classes);
+    uint8_t *split = mem_alloc((size_t)list->n);
+    d->class_split = split;
+    for (int k = 0; k < list->n; k++) {
+        split[k] = (uint8_t)word_number(list->at[k], split_names, 3);
+        if (split[k] > SPLIT_TEST)
+            return json_fail(j, "class_split: expected train, val or test, got '%s'", list->at[k]);
+    }
+    return 0;
+}
+
+static int take_arrays(struct json *j, const struct list *list, unsigned *arrays)
+{
+    *arrays = 0;
+    for (int i = 0; i < list->n; i++) {
+        int a = word_number(list->at[i], array_names, OWN_ARRAYS);
+        if (a == OWN_ARRAYS)
+            return json_fail(j, "arrays: expected x, y, user or part, got '%s'", list->at[i]);
+        *arrays |= 1u << a;
+    }
+    unsigned least = 1u << OWN_X | 1u << OWN_Y;
+    return (*arrays & least) == least ? 0 : json_fail(j, "arrays: x and y must be among them");
+}
+
+static int take_all(struct json *j, struct draft *t)
+{
+    struct dataset *d = t->d;
+    if (!t->has_format || !t->has_dtype || !d->items || !d->classes || !d->h)
+        return json_fail(j, "not all of format, items, classes, shape and dtype are there");
+    int err = take_arrays(j, &t->array_list, t->arrays);
+    if (!err)
+        err = take_list(j, &t->class_names, d->classes, "class_names", &d->class_names);
+    if (!err)
+        err = take_list(j, &t->class_groups, d->classes, "class_groups", &d->class_groups);
+    if (!err)
+        err = take_list(j, &t->user_names, d->users, "user_names", &d->user_names);
+    return err ? err : take_split(j, &t->class_split, d);
+}
+
+int meta_read(const char *dir, struct dataset *d, unsigned *arrays)
+{
+    char *path = mem_print("%s/meta.json", dir);
+    struct draft t = {.d = d, .arrays = arrays};
+    struct json j = {0};
+    bool more;
+    int err = json_open_file(&j, path);
+    if (!err)
+        err = json_enter(&j, JSON_OBJECT);
+    while (!err && !(err = json_more(&j, &more)) && more)
+        err = read_key(&j, &t);
+    if (!err)
+        err = json_finish(&j);
+    if (!err)
+        err = take_all(&j, &t);
+    release_list(&t.array_list);
+    release_list(&t.class_names);
+    release_list(&t.class_groups);
+    release_list(&t.class_split);
+    release_list(&t.user_names);
+    json_close(&j);
+    free(path);
+    return err;
 }

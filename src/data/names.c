@@ -1,0 +1,107 @@
+/* names.c - words in a growing array, found through a hash table. */
+#include "data/names.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t hash(const char *word) /* FNV-1a */
+{
+    uint32_t h = 2166136261u;
+    for (; *word; word++)
+        h = (h ^ (unsigned char)*word) * 16777619u;
+    return h;
+}
+
+/* The slot that holds `word`, or the empty one where it belongs. */
+static int32_t *slot_of(const struct names *names, const char *word)
+{
+    uint32_t mask = (uint32_t)names->n_slots - 1, i = hash(word) & mask;
+    while (names->slots[i] && strcmp(names->at[names->slots[i] - 1], word) != 0)
+        i = (i + 1) & mask;
+    return &names->slots[i];
+}
+
+static void index_all(struct names *names, int n_slots)
+{
+    free(names->slots);
+    names->n_slots = n_slots;
+    names->slots = mem_array((size_t)n_slots, sizeof *names->slots);
+    for (int i = 0; i < names->n; i++)
+        *slot_of(names, names->at[i]) = i + 1;
+}
+
+int names_find(const struct names *names, const char *word)
+{
+    return names->n_slots ? *slot_of(names, word) - 1 : -1;
+}
+
+int names_add(struct names *names, const char *word)
+{
+    if (2 * (names->n + 1) > names->n_slots)
+        index_all(names, names->n_slots ? 2 * names->n_slots : 64);
+    int32_t *slot = slot_of(names, word);
+    if (*slot)
+        return *slot - 1;
+    if (names->n == names->room) {
+        names->room = names->room ? 2 * names->room : 64;
+        names->at = mem_grow(names->at, (size_t)names->room, sizeof *names->at);
+    }
+    names->at[names->n++] = mem_string(word);
+    *slot = names->n;
+    return names->n - 1;
+}
+
+struct ranked {
+    char *word;
+    double number;
+    int old;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(((const struct ranked *)a)->word, ((const struct ranked *)b)->word);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x = ((const struct ranked *)a)->number, y = ((const struct ranked *)b)->number;
+    return x < y ? -1 : x > y ? 1 : by_bytes(a, b);
+}
+
+void names_sort(struct names *names, int32_t *to)
+{
+    struct ranked *ranked = mem_array((size_t)names->n, sizeof *ranked);
+    bool numbers = true;
+    for (int i = 0; i < names->n; i++) {
+        char *end;
+        double number = strtod(names->at[i], &end);
+        numbers = numbers && *names->at[i] && !*end && number == number;
+        ranked[i] = (struct ranked){names->at[i], number, i};
+    }
+    qsort(ranked, (size_t)names->n, sizeof *ranked, numbers ? by_number : by_bytes);
+    for (int i = 0; i < names->n; i++) {
+        names->at[i] = ranked[i].word;
+        to[ranked[i].old] = i;
+    }
+    free(ranked);
+    if (names->n)
+        index_all(names, names->n_slots);
+}
+
+char **names_take(struct names *names)
+{
+    char **at = names->at;
+    free(names->slots);
+    *names = (struct names){0};
+    return at;
+}
+
+void names_release(struct names *names)
+{
+    for (int i = 0; i < names->n; i++)
+        free(names->at[i]);
+    free(names->at);
+    free(names->slots);
+    *names = (struct names){0};
+}
