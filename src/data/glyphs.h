@@ -2,10 +2,15 @@
 #ifndef DATA_GLYPHS_H
 #define DATA_GLYPHS_H
 
+#include "base/param.h"
 #include "data/dataset.h"
 
-/* Makes "glyphs" or "glyphs-users" in memory, with the default settings.  The
- * same name always gives the same bytes.  METE_EINVAL for any other name. */
+/* Makes "glyphs" or "glyphs-users" in memory; settings may follow a colon, as in
+ * glyphs:classes=200,drawers=20,seed=1 (`mete show glyphs` lists them).  The same
+ * name always gives the same bytes.  METE_EINVAL for any other name. */
 int glyphs_make(struct dataset **out, const char *name);
+
+/* The settings, for `mete show`; NULL for any other name. */
+const struct param *glyphs_settings(const char *name);
 
 #endif

@@ -3,16 +3,15 @@
 #include "task/cost.h"
 #include "task/hidden.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct ledger {
     const struct tasks *tasks;
@@ -285,23 +284,18 @@ int ledger_restore(struct ledger *l, struct ledger_totals totals, const struct l
 
 int ledger_write_csv(const struct ledger *l, const char *run, const char *path)
 {
-    char *temporary = mem_print("%s.new", path);
-    FILE *file = fopen(temporary, "w");
-    bool good = file != NULL;
-    if (good) {
-        fputs("run,task,item,class,round,cost,total\n", file);
-        for (int64_t i = 0; i < l->rows; i++) {
-            const struct ledger_row *r = &l->row[i];
-            fprintf(file, "%s,%" PRId64 ",%d,%d,%d,%.10g,%.10g\n", run, r->task, r->item, r->klass,
-                    r->round, r->cost, r->total);
-        }
-        good = fflush(file) == 0 && fsync(fileno(file)) == 0;
-        good = fclose(file) == 0 && good;
-        good = good && rename(temporary, path) == 0;
+    static const char header[] = "run,task,item,class,round,cost,total\n";
+    struct file_out out;
+    int err = file_out_open(&out, path);
+    if (err)
+        return err;
+    file_out_write(&out, header, sizeof header - 1);
+    for (int64_t i = 0; i < l->rows; i++) {
+        const struct ledger_row *r = &l->row[i];
+        char line[512];
+        int n = snprintf(line, sizeof line, "%.200s,%" PRId64 ",%d,%d,%d,%.10g,%.10g\n", run,
+                         r->task, r->item, r->klass, r->round, r->cost, r->total);
+        file_out_write(&out, line, (size_t)n);
     }
-    int err = good ? 0 : fail(METE_EIO, "cannot write %s: %s", path, strerror(errno));
-    if (!good)
-        unlink(temporary);
-    free(temporary);
-    return err;
+    return file_out_commit(&out);
 }
