@@ -1,10 +1,15 @@
-# libFuzzer harnesses, one per parser: tests/fuzz/fuzz_NAME.c (clang only).
+# libFuzzer harnesses, one per parser: tests/fuzz/fuzz_NAME.c defines
+# LLVMFuzzerTestOneInput and no main.  tests/fuzz/run builds and runs them.
+if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "METE_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang")
+endif()
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE src)
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_include_directories(${name} PRIVATE src tests/fuzz)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE mete_lib)
+  list(APPEND fuzz_targets ${name})
 endforeach()
+add_custom_target(fuzzers DEPENDS ${fuzz_targets})

@@ -1,0 +1,256 @@
+"""Meta-gradients in PyTorch, float64: what `mete grad` must agree with.
+
+Plain autograd throughout: nothing here shares an idea with the C code but the
+definitions.  Weights and tasks are drawn in float32 precision, so that both
+sides start from the same numbers.
+
+A task is a dict with support.x (n, c, h, w), support.y, query.x, query.y; `p` is
+a dict of weights by their PyTorch names; `s` is a dict of settings as written
+after --set, with DEFAULTS below.
+"""
+import json
+import struct
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+
+DEFAULTS = {
+    "net": "conv4", "net.downsample": "stride", "net.bn": "batch", "net.bn_eps": 1e-5,
+    "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False,
+    "inner.steps": 5, "inner.lr": 0.01, "inner.loss": "mean",
+}
+
+
+class Kinks:
+    """How near a task comes to a kink of its net.
+
+    ReLU and max-pooling have kinks, and a value nearer to one than its rounding in
+    float32 may fall on the other side there: the gradient then differs by that
+    value's whole share, which says nothing about the code.  The distances are in
+    units of the normalised activations.
+    """
+
+    def __init__(self):
+        self.nearest = float("inf")
+
+    def relu(self, y):
+        self.note(y.detach().abs().min() / y.detach().std())
+        return F.relu(y)
+
+    def pool(self, a):
+        pad = (0, a.shape[3] % 2, 0, a.shape[2] % 2)
+        windows = F.pad(a.detach(), pad, value=-1.0).unfold(2, 2, 2).unfold(3, 2, 2).flatten(4)
+        top = windows.topk(2, dim=-1).values
+        gap = (top[..., 0] - top[..., 1])[top[..., 0] > 0]  # where all are 0 nothing flows
+        if gap.numel():
+            self.note(gap.min() / a.detach().std())
+        return F.max_pool2d(a, 2, ceil_mode=True)
+
+    def note(self, distance):
+        self.nearest = min(self.nearest, float(distance))
+
+
+def normalise(z, p, i, s, stat):
+    """Batch norm by the statistics of the first `stat` images, or by running averages."""
+    if s["net.bn"] == "running":
+        mean, var = p["bn%d.running_mean" % i], p["bn%d.running_var" % i]
+    else:
+        mean = z[:stat].mean(dim=(0, 2, 3))
+        var = z[:stat].var(dim=(0, 2, 3), unbiased=False)
+    shape = (1, -1, 1, 1)
+    xh = (z - mean.view(shape)) / torch.sqrt(var.view(shape) + s["net.bn_eps"])
+    return xh * p["bn%d.weight" % i].view(shape) + p["bn%d.bias" % i].view(shape)
+
+
+def features(p, x, s, kinks, stat):
+    if s["net"] == "mlp":
+        x = x.flatten(1)
+        for i in range(s["net.hidden"]):
+            x = kinks.relu(F.linear(x, p["fc%d.weight" % i], p["fc%d.bias" % i]))
+        return x
+    pool = s["net.downsample"] == "pool"
+    for i in range(4):
+        x = F.conv2d(x, p["conv%d.weight" % i], p["conv%d.bias" % i], stride=1 if pool else 2,
+                     padding=1)
+        x = kinks.relu(normalise(x, p, i, s, stat))
+        if pool:
+            x = kinks.pool(x)
+    return x.flatten(1)
+
+
+def logits(p, x, s, kinks, stat):
+    return F.linear(features(p, x, s, kinks, stat), p["head.weight"], p["head.bias"])
+
+
+def query_logits(p, task, s, kinks):
+    """The query by its own statistics, by the support's (one pass over both), or by running."""
+    xs, xq = task["support.x"], task["query.x"]
+    if s["net.bn"] == "support" and s["net"] == "conv4":
+        return logits(p, torch.cat([xs, xq]), s, kinks, len(xs))[len(xs):]
+    return logits(p, xq, s, kinks, len(xq))
+
+
+def trained(p):
+    return {k: v for k, v in p.items() if "running" not in k}
+
+
+def inner_steps(p, x, y, s, kinks, keep_graph):
+    """The weights after the inner loop, and the loss of its last step."""
+    fast, loss = dict(p), None
+    for _ in range(s["inner.steps"]):
+        moved = trained(fast)
+        loss = F.cross_entropy(logits(fast, x, s, kinks, len(x)), y, reduction=s["inner.loss"])
+        grads = torch.autograd.grad(loss, list(moved.values()), create_graph=keep_graph)
+        for (name, w), g in zip(moved.items(), grads):
+            fast[name] = w - s["inner.lr"] * g
+            if not keep_graph:
+                fast[name] = fast[name].detach().requires_grad_()
+    return fast, loss
+
+
+def maml(p, task, s, kinks):
+    fast, _ = inner_steps(p, task["support.x"], task["support.y"], s, kinks, not s["first_order"])
+    z = query_logits(fast, task, s, kinks)
+    loss = F.cross_entropy(z, task["query.y"])
+    at = trained(fast if s["first_order"] else p)
+    grads = torch.autograd.grad(loss, list(at.values()))
+    return dict(zip(at, grads)), loss, z
+
+
+def reptile(p, task, s, kinks):
+    """theta0 - thetaT over support and query together; the loss is the last step's."""
+    x = torch.cat([task["support.x"], task["query.x"]])
+    y = torch.cat([task["support.y"], task["query.y"]])
+    fast, loss = inner_steps(p, x, y, s, kinks, False)
+    grads = {k: (p[k] - fast[k]).detach() for k in trained(p)}
+    return grads, loss, query_logits(fast, task, s, Kinks())
+
+
+def protonet(p, task, s, kinks):
+    xs, ys, xq, yq = (task[k] for k in ("support.x", "support.y", "query.x", "query.y"))
+    one_pass = s["net.bn"] == "support" or (s["net.bn"] == "batch" and s["joint"])
+    if one_pass:
+        stat = len(xs) if s["net.bn"] == "support" else len(xs) + len(xq)
+        z = features(p, torch.cat([xs, xq]), s, kinks, stat)
+        zs, zq = z[:len(xs)], z[len(xs):]
+    else:
+        zs, zq = features(p, xs, s, kinks, len(xs)), features(p, xq, s, kinks, len(xq))
+    one_hot = F.one_hot(ys, task["ways"]).to(zs)
+    counts = one_hot.sum(0).clamp(min=1).unsqueeze(1)  # no support: the origin
+    prototypes = one_hot.t() @ zs / counts
+    z = -((zq.unsqueeze(1) - prototypes.unsqueeze(0)) ** 2).sum(-1)
+    loss = F.cross_entropy(z, yq)
+    body = {k: v for k, v in trained(p).items() if not k.startswith("head")}
+    grads = torch.autograd.grad(loss, list(body.values()))
+    return dict(zip(body, grads)), loss, z
+
+
+METHODS = {"maml": maml, "reptile": reptile, "fedavg": reptile, "protonet": protonet}
+
+
+def meta_gradient(method, p, task, settings):
+    """({name: gradient}, loss, query logits, distance to the nearest kink)"""
+    s = dict(DEFAULTS, **settings)
+    kinks = Kinks()
+    p = {k: v.detach().clone().requires_grad_("running" not in k) for k, v in p.items()}
+    grads, loss, z = METHODS[method](p, task, s, kinks)
+    return {k: g.detach() for k, g in grads.items()}, loss.detach(), z.detach(), kinks.nearest
+
+
+def draw(generator, shape, scale=1.0, shift=0.0):
+    """Normal numbers that float32 holds exactly."""
+    return (torch.randn(shape, generator=generator) * scale + shift).float().double()
+
+
+def draw_weights(settings, image, ways, generator):
+    s = dict(DEFAULTS, **settings)
+    c, h, w = image
+    p = {}
+    if s["net"] == "mlp":
+        wide = c * h * w
+        for i in range(s["net.hidden"]):
+            p["fc%d.weight" % i] = draw(generator, (s["net.units"], wide), (2 / wide) ** 0.5)
+            p["fc%d.bias" % i] = draw(generator, (s["net.units"],), 0.1)
+            wide = s["net.units"]
+    else:
+        f = s["net.filters"]
+        for i in range(4):
+            p["conv%d.weight" % i] = draw(generator, (f, c, 3, 3), (2 / (9 * c)) ** 0.5)
+            p["conv%d.bias" % i] = draw(generator, (f,), 0.1)
+            p["bn%d.weight" % i] = draw(generator, (f,), 0.1, 1.0)
+            p["bn%d.bias" % i] = draw(generator, (f,), 0.1)
+            if s["net.bn"] == "running":
+                p["bn%d.running_mean" % i] = draw(generator, (f,), 0.1)
+                var = torch.rand((f,), generator=generator) + 0.5
+                p["bn%d.running_var" % i] = var.float().double()
+            c, h, w = f, (h + 1) // 2, (w + 1) // 2
+        wide = c * h * w
+    p["head.weight"] = draw(generator, (ways, wide), 0.3 / wide ** 0.5)
+    p["head.bias"] = draw(generator, (ways,), 0.1)
+    return p
+
+
+def draw_task(image, ways, support_y, query_y, generator):
+    """Noisy copies of one picture per class, so that there is something to learn."""
+    kinds = draw(generator, (ways,) + tuple(image))
+
+    def pictures(labels):
+        y = torch.tensor(labels)
+        x = kinds[y] + torch.randn((len(labels),) + tuple(image), generator=generator)
+        return x.float().double(), y
+
+    sx, sy = pictures(support_y)
+    qx, qy = pictures(query_y)
+    return {"ways": ways, "support.x": sx, "support.y": sy, "query.x": qx, "query.y": qy}
+
+
+TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8"}
+
+
+def write_safetensors(path, tensors, meta=None):
+    """tensors: {name: (dtype, array)}"""
+    header, offset, pieces = ({"__metadata__": meta} if meta else {}), 0, []
+    for name, (dtype, array) in tensors.items():
+        data = numpy.ascontiguousarray(array.numpy().astype(TYPES[dtype])).tobytes()
+        header[name] = {"dtype": dtype, "shape": list(array.shape),
+                        "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+        pieces.append(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(pieces))
+
+
+def read_safetensors(path):
+    """({name: float64 or int64 tensor}, metadata)"""
+    with open(path, "rb") as f:
+        data = f.read()
+    length, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    meta = header.pop("__metadata__", {})
+    out = {}
+    for name, e in header.items():
+        begin, end = (8 + length + o for o in e["data_offsets"])
+        array = numpy.frombuffer(data[begin:end], TYPES[e["dtype"]]).reshape(e["shape"])
+        out[name] = torch.tensor(array.astype("<i8" if e["dtype"] == "I64" else "<f8"))
+    return out, meta
+
+
+def inputs(p, task, method):
+    """What `mete grad` reads, as write_safetensors wants it."""
+    out = {k: ("F32", v) for k, v in p.items() if method != "protonet" or "head" not in k}
+    for part in ("support", "query"):
+        out[part + ".x"] = ("F32", task[part + ".x"])
+        out[part + ".y"] = ("I64", task[part + ".y"])
+    return out
+
+
+def assignments(settings):
+    """The settings as `--set` takes them; net is an option of its own."""
+    words = {True: "yes", False: "no"}
+    return ["%s=%s" % (k, words.get(v, v) if isinstance(v, bool) else v)
+            for k, v in settings.items() if k != "net"]
