@@ -32,7 +32,7 @@ def case(method, image=GREY, labels=ONE_SHOT, filters=8, **settings):
 
 
 def rows(method, **settings):
-    return method, (24, 1, 1), UNEQUAL, dict(ROWS, **settings)
+    return method, (24,), UNEQUAL, dict(ROWS, **settings)
 
 
 CASES = {

@@ -4,8 +4,8 @@ Plain autograd throughout: nothing here shares an idea with the C code but the
 definitions.  Weights and tasks are drawn in float32 precision, so that both
 sides start from the same numbers.
 
-A task is a dict with support.x (n, c, h, w), support.y, query.x, query.y; `p` is
-a dict of weights by their PyTorch names; `s` is a dict of settings as written
+A task is a dict with support.x (n, c, h, w), or (n, d) for the mlp, support.y,
+query.x, query.y; `p` is a dict of weights by their PyTorch names; `s` is a dict of settings as written
 after --set, with DEFAULTS below.
 """
 import json
@@ -67,7 +67,6 @@ def normalise(z, p, i, s, stat):
 
 def features(p, x, s, kinks, stat):
     if s["net"] == "mlp":
-        x = x.flatten(1)
         for i in range(s["net.hidden"]):
             x = kinks.relu(F.linear(x, p["fc%d.weight" % i], p["fc%d.bias" % i]))
         return x
@@ -98,8 +97,8 @@ def trained(p):
 
 
 def inner_steps(p, x, y, s, kinks, keep_graph):
-    """The weights after the inner loop, and the loss of its last step."""
-    fast, loss = dict(p), None
+    """The weights after the inner loop."""
+    fast = dict(p)
     for _ in range(s["inner.steps"]):
         moved = trained(fast)
         loss = F.cross_entropy(logits(fast, x, s, kinks, len(x)), y, reduction=s["inner.loss"])
@@ -108,11 +107,11 @@ def inner_steps(p, x, y, s, kinks, keep_graph):
             fast[name] = w - s["inner.lr"] * g
             if not keep_graph:
                 fast[name] = fast[name].detach().requires_grad_()
-    return fast, loss
+    return fast
 
 
 def maml(p, task, s, kinks):
-    fast, _ = inner_steps(p, task["support.x"], task["support.y"], s, kinks, not s["first_order"])
+    fast = inner_steps(p, task["support.x"], task["support.y"], s, kinks, not s["first_order"])
     z = query_logits(fast, task, s, kinks)
     loss = F.cross_entropy(z, task["query.y"])
     at = trained(fast if s["first_order"] else p)
@@ -121,12 +120,13 @@ def maml(p, task, s, kinks):
 
 
 def reptile(p, task, s, kinks):
-    """theta0 - thetaT over support and query together; the loss is the last step's."""
+    """theta0 - thetaT over support and query together; the loss is the query's at thetaT."""
     x = torch.cat([task["support.x"], task["query.x"]])
     y = torch.cat([task["support.y"], task["query.y"]])
-    fast, loss = inner_steps(p, x, y, s, kinks, False)
+    fast = inner_steps(p, x, y, s, kinks, False)
     grads = {k: (p[k] - fast[k]).detach() for k in trained(p)}
-    return grads, loss, query_logits(fast, task, s, Kinks())
+    z = query_logits(fast, task, s, kinks)
+    return grads, F.cross_entropy(z, task["query.y"]), z
 
 
 def protonet(p, task, s, kinks):
@@ -167,16 +167,15 @@ def draw(generator, shape, scale=1.0, shift=0.0):
 
 def draw_weights(settings, image, ways, generator):
     s = dict(DEFAULTS, **settings)
-    c, h, w = image
     p = {}
     if s["net"] == "mlp":
-        wide = c * h * w
+        wide, = image
         for i in range(s["net.hidden"]):
             p["fc%d.weight" % i] = draw(generator, (s["net.units"], wide), (2 / wide) ** 0.5)
             p["fc%d.bias" % i] = draw(generator, (s["net.units"],), 0.1)
             wide = s["net.units"]
     else:
-        f = s["net.filters"]
+        (c, h, w), f = image, s["net.filters"]
         for i in range(4):
             p["conv%d.weight" % i] = draw(generator, (f, c, 3, 3), (2 / (9 * c)) ** 0.5)
             p["conv%d.bias" % i] = draw(generator, (f,), 0.1)
