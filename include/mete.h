@@ -41,9 +41,9 @@ enum mete_error {
 };
 
 const char *mete_version(void);
-const char *mete_errmsg(void);         /* the last failure of this thread, one sentence */
-const char *mete_errname(int code);    /* "EINVAL" */
-const char *mete_errtext(int code);    /* "invalid argument or setting" */
+const char *mete_errmsg(void);      /* the last failure of this thread, one sentence */
+const char *mete_errname(int code); /* "EINVAL" */
+const char *mete_errtext(int code); /* "invalid argument or setting" */
 
 /* ---- log and progress ---- */
 
@@ -68,6 +68,53 @@ struct mete_import_options {
     int32_t threads;             /* 0: one per core */
 };
 int mete_data_import(const struct mete_import_options *options);
+/* ---- what is built in ---- */
+
+/* Calls fn for every plug-in of a kind ("methods", "labels", "nets", "devices"; NULL: all). */
+typedef void mete_list_fn(void *user, const char *kind, const char *name, const char *summary);
+int mete_list(const char *kind, mete_list_fn *fn, void *user);
+
+/* Calls fn for every setting of the plug-in `name`; "run": those of every run. */
+struct mete_setting {
+    const char *key, *initial, *range, *help;
+};
+typedef void mete_setting_fn(void *user, const struct mete_setting *s);
+int mete_show(const char *name, const char **summary, mete_setting_fn *fn, void *user);
+
+/* ---- the meta-gradient of a given task ---- */
+
+/* `in` and `out` are safetensors files; docs/design.md lists their tensors. */
+struct mete_grad_options {
+    const char *method, *net; /* NULL: maml, conv4 */
+    const char *device;       /* NULL: cpu */
+    const char *const *set;   /* "key=value", NULL at the end; may be NULL */
+    const char *in, *out;
+};
+int mete_grad(const struct mete_grad_options *o);
+
+/* ---- how fast ---- */
+
+struct mete_speed_options {
+    const char *bench;        /* dataset (for the size of its images), ways and shots */
+    const char *method, *net; /* NULL: maml, conv4 */
+    const char *device;       /* NULL: cpu */
+    const char *const *set;
+    int threads;                               /* 0: one per core */
+    double seconds;                            /* to measure for */
+    int query;                                 /* query images per class; -1: as many as shots */
+    void (*planned)(void *user, size_t bytes); /* told before the first step; may be NULL */
+    void *user;
+};
+struct mete_speed {
+    const char *device;
+    int threads, meta_batch;
+    double tasks_per_s; /* by the median step: gradients, their sum and the optimiser */
+    double gflop_per_task, gflops;
+    double peak_gflops, fraction_of_peak; /* of one thread's fused multiply-adds; 0: not known */
+    size_t bytes_planned, bytes_peak;
+};
+struct mete_speed_options mete_speed_defaults(void);
+int mete_speed(const struct mete_speed_options *o, struct mete_speed *out);
 
 /* ---- what the theory promises (docs/theory.md) ---- */
 
@@ -99,7 +146,8 @@ struct mete_bound_setting {
 
 struct mete_bound {
     double n, m;
-    double outer_c, outer_beta; /* the lemma's C' and beta' = C'/(n-1); C' is NaN for a given beta */
+    double outer_c,
+        outer_beta; /* the lemma's C' and beta' = C'/(n-1); C' is NaN for a given beta */
     double inner_c, inner_beta; /* C and beta = C/(m-1); NaN where the bound has no inner part */
     double outer, inner;        /* B' and B = 2 beta */
     double total;               /* transfer risk - meta-training objective <= total */

@@ -12,6 +12,10 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"bound", cmd_bound, "what the theory promises for n tasks of m points"},
+    {"list", cmd_list, "show the methods, label strategies, nets and devices built in"},
+    {"show", cmd_show, "show a plug-in's settings"},
+    {"grad", cmd_grad, "compute the meta-gradient of a given task"},
+    {"speed", cmd_speed, "measure tasks per second"},
     {"version", cmd_version, "print the version"},
     {"data", cmd_data, "import a dataset, look at it, fetch one"},
 };

@@ -84,16 +84,16 @@ void lane_begin(struct lane *lane)
 }
 
 /* What a lane needs for a shard of `shape`. */
-static struct lane measure_lane(const struct engine *e, const struct shape *shape)
+static struct lane measure_lane(const struct engine *e, const struct shape *shape, bool predict)
 {
     struct lane lane = {.net = &e->net};
     struct feed f;
     bool both;
     int shuffled = shuffled_of(e, &both);
-    float *loss;
+    struct prediction p = {.wanted = predict};
     feed_take(&f, &lane, shape, shuffled, both, &e->images);
     struct vec grad = vector_take(&lane, shape->tasks);
-    e->method->ops->meta_grad(e->method, &lane, &f, e->ways, (struct vec){0}, grad, &loss);
+    e->method->ops->meta_grad(e->method, &lane, &f, e->ways, (struct vec){0}, grad, &p);
     return lane;
 }
 
@@ -101,7 +101,7 @@ static int open_lanes(struct engine *e)
 {
     struct shape shape = e->largest;
     shape.tasks = e->k->whole_shard ? e->meta_batch : 1;
-    struct lane measured = measure_lane(e, &shape);
+    struct lane measured = measure_lane(e, &shape, false);
     e->lanes = mem_array((size_t)e->n_lanes, sizeof *e->lanes);
     e->learners = mem_array((size_t)e->n_lanes, sizeof *e->learners);
     for (int i = 0; i < e->n_lanes; i++) {
@@ -212,11 +212,28 @@ struct step {
     int n;
     bool update;
     struct adam adam;
+    float *logits; /* where those of the first task are wanted */
 };
 
 static size_t gradient_len(const struct engine *e)
 {
     return e->net.bn == BN_RUNNING ? e->net.len : e->net.trained;
+}
+
+/* The first task's logits (n, ways). */
+static void fetch_logits(struct engine *e, struct lane *lane, const struct prediction *p, int n,
+                         float *to)
+{
+    int last = e->net.layers - 1;
+    size_t row = (size_t)e->ways, rows = (size_t)p->pass.batch.tasks * (size_t)p->pass.batch.n;
+    float *block = mem_array(rows * row, sizeof *block);
+    if (p->logits)
+        e->k->download(lane->dev, block, p->logits, rows * row * sizeof *block);
+    else
+        e->k->rows(lane->dev, &e->net.layer[last], &p->pass.batch,
+                   e->k->out(&e->net.layer[last], &p->pass.batch, p->pass.cache[last]), block);
+    memcpy(to, block + (size_t)p->first * row, (size_t)n * row * sizeof *block);
+    free(block);
 }
 
 /* The meta-gradients of `tasks` lessons in one call, summed into `to`. */
@@ -229,17 +246,19 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     struct feed f;
     bool both;
     int shuffled = shuffled_of(e, &both);
-    float *loss;
+    struct prediction p = {.wanted = s->logits != NULL};
     lane_begin(lane);
     feed_take(&f, lane, &shape, shuffled, both, &e->images);
     feed_fill(&f, lane, &shape, shuffled, both, lessons, e->seed);
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
-    e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &loss);
+    e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
     if (!direct)
         e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
-    e->k->download(lane->dev, e->losses + first, loss, (size_t)tasks * sizeof *loss);
+    e->k->download(lane->dev, e->losses + first, p.loss, (size_t)tasks * sizeof *p.loss);
+    if (s->logits)
+        fetch_logits(e, lane, &p, lessons[0].query.n, s->logits);
     return e->k->sync(lane->dev);
 }
 
@@ -295,40 +314,56 @@ static int range_piece(void *user, int piece, int lane)
     return 0;
 }
 
-static int run_step(struct engine *e, const struct lesson *tasks, int n, bool update,
-                    double *mean_loss)
+static int run_step(struct step *s, double *mean_loss)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n, .update = update};
-    if (n < 1 || n > e->meta_batch)
-        return fail(METE_EINVAL, "a meta-batch of %d tasks, where 1..%d were planned", n,
+    struct engine *e = s->e;
+    if (s->n < 1 || s->n > e->meta_batch)
+        return fail(METE_EINVAL, "a meta-batch of %d tasks, where 1..%d were planned", s->n,
                     e->meta_batch);
-    if (update)
-        e->steps++;
-    s.adam = (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps};
     int err = e->k->whole_shard
-                  ? shard_gradient(&s, &e->lanes[0], 0, n, vector_at(e, VECTOR_SLOTS), false)
-                  : pool_run(e->pool, groups_of(n), group_piece, &s);
+                  ? shard_gradient(s, &e->lanes[0], 0, s->n, vector_at(e, VECTOR_SLOTS), false)
+                  : pool_run(e->pool, groups_of(s->n), group_piece, s);
     if (err)
         return err;
     int ranges = (int)((gradient_len(e) + RANGE - 1) / RANGE);
-    err = pool_run(e->pool, ranges, range_piece, &s);
+    err = pool_run(e->pool, ranges, range_piece, s);
     double sum = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < s->n; i++)
         sum += e->losses[i];
     if (mean_loss)
-        *mean_loss = sum / n;
+        *mean_loss = sum / s->n;
     return err;
 }
 
 int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
 {
-    return run_step(e, tasks, n, true, mean_loss);
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true};
+    s.adam = (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps + 1};
+    int err = run_step(&s, mean_loss);
+    if (!err)
+        e->steps++;
+    return err;
 }
 
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
 {
+    struct step s = {.e = e, .tasks = tasks, .n = n};
     e->gradient_tasks = n;
-    return run_step(e, tasks, n, false, mean_loss);
+    return run_step(&s, mean_loss);
+}
+
+int engine_gradient_one(struct engine *e, const struct lesson *task, double *loss, float *logits)
+{
+    struct step s = {.e = e, .tasks = task, .n = 1, .logits = logits};
+    struct shape shape = shape_of(task, 1);
+    struct lane measured = measure_lane(e, &shape, true);
+    e->gradient_tasks = 1;
+    for (int i = 0; i < e->n_lanes; i++) { /* whichever lane takes the task */
+        int err = lane_fit(&e->lanes[i], &measured);
+        if (err)
+            return err;
+    }
+    return run_step(&s, loss);
 }
 
 /* ---- what is inside ---- */

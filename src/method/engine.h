@@ -51,6 +51,9 @@ int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mea
 /* The mean meta-gradient alone, left where engine_gradient_get finds it. */
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
 
+/* That of one task, the loss of its query after adaptation, and its logits (query, ways). */
+int engine_gradient_one(struct engine *e, const struct lesson *task, double *loss, float *logits);
+
 /* Weights, gradient and optimiser state as PyTorch-ordered tensors. */
 enum engine_vector { ENGINE_THETA, ENGINE_GRADIENT, ENGINE_ADAM_M, ENGINE_ADAM_V, ENGINE_VECTORS };
 void engine_get(struct engine *e, enum engine_vector which, const struct net_tensor *t,

@@ -86,13 +86,16 @@ void query_pass_forward(struct pass *p, struct lane *lane, const struct feed *f,
     pass_xent(p, lane);
 }
 
+void head_take(struct prediction *out, struct lane *lane, const struct feed *f)
+{
+    int first = query_pass_take(&out->pass, lane, f);
+    *out = (struct prediction){true, out->pass, first, out->pass.probs, NULL, out->pass.loss};
+}
+
 void head_predict(struct lane *lane, const struct feed *f, struct vec adapted,
                   struct prediction *out)
 {
-    out->first = query_pass_take(&out->pass, lane, f);
-    out->probs = out->pass.probs;
-    out->logits = NULL;
-    out->loss = out->pass.loss;
+    head_take(out, lane, f);
     if (lane->mem.base)
         query_pass_forward(&out->pass, lane, f, adapted);
 }

@@ -48,7 +48,8 @@ void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec fro
 /* `adapted` = theta after s->test_steps steps on the support: a method's adapt. */
 void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f, struct vec theta,
                  struct vec adapted);
-/* A method's predict for nets with a head. */
+/* A method's predict for nets with a head, and its memory alone. */
+void head_take(struct prediction *out, struct lane *lane, const struct feed *f);
 void head_predict(struct lane *lane, const struct feed *f, struct vec adapted,
                   struct prediction *out);
 

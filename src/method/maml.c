@@ -22,7 +22,7 @@ static const struct param params[] = {
 };
 
 static void maml_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
-                           int ways, struct vec theta, struct vec grad, float **loss)
+                           int ways, struct vec theta, struct vec grad, struct prediction *out)
 {
     const struct maml *s = m->state;
     const struct net *net = lane->net;
@@ -34,12 +34,12 @@ static void maml_meta_grad(const struct method *m, struct lane *lane, const stru
     struct vec hv = {0};
     (void)ways;
     walk_take(&w, lane, &s->inner, f->support, steps, second, shuffled, theta);
-    query_pass_take(&query, lane, f);
+    int first = query_pass_take(&query, lane, f);
     if (second) {
         tangent_take(&tangent, lane, &f->support);
         hv = vector_take(lane, tasks);
     }
-    *loss = query.loss;
+    *out = (struct prediction){out->wanted, query, first, query.probs, NULL, query.loss};
     if (!lane->mem.base)
         return;
 

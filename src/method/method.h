@@ -42,8 +42,9 @@ struct method {
     void *state; /* ops->state_size bytes, filled from ops->params */
 };
 
-/* What predict leaves on the device. */
+/* What a method makes of the query, on the device. */
 struct prediction {
+    bool wanted;      /* meta_grad: fill in everything; else the loss alone will do */
     struct pass pass; /* over the query, or over support and query */
     int first;        /* where the query starts in it */
     float *probs;     /* (tasks, pass.batch.n, ways) */
@@ -63,10 +64,11 @@ struct method_ops {
     enum outer outer;           /* the paper's meta-optimiser, and its rate */
     double outer_lr;
 
-    /* The meta-gradient of every task into grad (one vector per task), and in
-     * *loss (tasks) the loss that it belongs to. */
+    /* The meta-gradient of every task into grad (one vector per task).  out->loss is
+     * the query's after adaptation; where a method has no need of that pass
+     * (Reptile) and it is not wanted, the loss of the last inner step. */
     void (*meta_grad)(const struct method *m, struct lane *lane, const struct feed *f, int ways,
-                      struct vec theta, struct vec grad, float **loss);
+                      struct vec theta, struct vec grad, struct prediction *out);
 
     /* Weights adapted to each task's support.  NULL: they stay as they are. */
     void (*adapt)(const struct method *m, struct lane *lane, const struct feed *f, struct vec theta,

@@ -23,7 +23,6 @@ static const struct param params[] = {
 /* One pass over both, or one over each. */
 struct embedding {
     struct pass support, query;
-    struct features from, to;
     bool joint;
     void *scratch;
 };
@@ -42,7 +41,7 @@ static struct features features_of(struct lane *lane, struct pass *p, int first,
 }
 
 static void embedding_take(struct embedding *e, const struct method *m, struct lane *lane,
-                           const struct feed *f, int ways)
+                           const struct feed *f, int ways, struct prediction *out)
 {
     const struct protonet *s = m->state;
     const struct net *net = lane->net;
@@ -65,62 +64,55 @@ static void embedding_take(struct embedding *e, const struct method *m, struct l
     }
     e->scratch = arena_take(
         &lane->mem, net->k->proto_bytes(net_feature_layer(net, NULL), f->query.tasks, ways));
+    size_t rows = (size_t)e->query.batch.tasks * (size_t)e->query.batch.n * (size_t)ways;
+    out->pass = e->query;
+    out->first = e->joint ? f->support.n : 0;
+    out->probs = arena_take(&lane->mem, rows * sizeof *out->probs);
+    out->logits = arena_take(&lane->mem, rows * sizeof *out->logits);
+    out->loss = e->query.loss;
 }
 
-static void embed(struct embedding *e, struct lane *lane, const struct feed *f, struct vec theta)
+/* Embeds support and query, and compares them: the loss and all that follows. */
+static void compare(struct embedding *e, struct lane *lane, const struct feed *f, int ways,
+                    struct vec theta, const struct prediction *out)
 {
-    int start = e->joint ? f->support.n : 0;
+    const struct layer *last = net_feature_layer(lane->net, NULL);
     if (!e->joint && f->support.n > 0) {
         pass_gather(&e->support, lane, f->images, f->support_index);
         pass_forward(&e->support, lane, theta);
     }
     pass_gather(&e->query, lane, f->images, e->joint ? f->both_index : f->query_index);
     pass_forward(&e->query, lane, theta);
-    e->from = features_of(lane, &e->support, 0, f->support.n);
-    e->to = features_of(lane, &e->query, start, f->query.n);
+    struct features from = features_of(lane, &e->support, 0, f->support.n);
+    struct features to = features_of(lane, &e->query, out->first, f->query.n);
+    lane->net->k->proto(lane->dev, last, &from, &to, ways, out->logits, out->probs, out->loss,
+                        e->scratch);
 }
 
 static void protonet_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
-                               int ways, struct vec theta, struct vec grad, float **loss)
+                               int ways, struct vec theta, struct vec grad, struct prediction *out)
 {
     const struct net *net = lane->net;
-    const struct kernels *k = net->k;
     struct embedding e;
-    embedding_take(&e, m, lane, f, ways);
-    size_t rows = (size_t)e.query.batch.tasks * (size_t)e.query.batch.n;
-    float *probs = arena_take(&lane->mem, rows * (size_t)ways * sizeof *probs);
+    embedding_take(&e, m, lane, f, ways, out);
     struct vec more = e.joint ? (struct vec){0} : vector_take(lane, f->query.tasks);
-    *loss = e.query.loss;
     if (!lane->mem.base)
         return;
-
-    embed(&e, lane, f, theta);
-    k->proto(lane->dev, net_feature_layer(net, NULL), &e.from, &e.to, ways, NULL, probs,
-             e.query.loss, e.scratch);
+    compare(&e, lane, f, ways, theta, out);
     pass_backward(&e.query, lane, theta, grad);
     if (!e.joint) {
         pass_backward(&e.support, lane, theta, more);
-        k->axpy(lane->dev, f->query.tasks, net->trained, grad, grad, 1, more);
+        net->k->axpy(lane->dev, f->query.tasks, net->trained, grad, grad, 1, more);
     }
 }
 
 static void protonet_predict(const struct method *m, struct lane *lane, const struct feed *f,
                              int ways, struct vec adapted, struct prediction *out)
 {
-    const struct net *net = lane->net;
     struct embedding e;
-    embedding_take(&e, m, lane, f, ways);
-    size_t rows = (size_t)e.query.batch.tasks * (size_t)e.query.batch.n;
-    out->probs = arena_take(&lane->mem, rows * (size_t)ways * sizeof *out->probs);
-    out->logits = arena_take(&lane->mem, rows * (size_t)ways * sizeof *out->logits);
-    if (lane->mem.base) {
-        embed(&e, lane, f, adapted);
-        net->k->proto(lane->dev, net_feature_layer(net, NULL), &e.from, &e.to, ways, out->logits,
-                      out->probs, e.query.loss, e.scratch);
-    }
-    out->pass = e.query;
-    out->loss = e.query.loss;
-    out->first = e.joint ? f->support.n : 0;
+    embedding_take(&e, m, lane, f, ways, out);
+    if (lane->mem.base)
+        compare(&e, lane, f, ways, adapted, out);
 }
 
 static void protonet_cost(const struct method *m, const struct shape *shape, double *both,

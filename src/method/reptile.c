@@ -18,7 +18,7 @@ static const struct param params[] = {
 };
 
 static void reptile_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
-                              int ways, struct vec theta, struct vec grad, float **loss)
+                              int ways, struct vec theta, struct vec grad, struct prediction *out)
 {
     const struct reptile *s = m->state;
     const struct net *net = lane->net;
@@ -27,7 +27,10 @@ static void reptile_meta_grad(const struct method *m, struct lane *lane, const s
     struct walk w;
     (void)ways;
     walk_take(&w, lane, &s->inner, f->both, steps, false, shuffled, theta);
-    *loss = w.pass[0].loss;
+    bool predict = out->wanted;
+    *out = (struct prediction){.loss = w.pass[0].loss};
+    if (predict)
+        head_take(out, lane, f);
     if (!lane->mem.base)
         return;
 
@@ -36,6 +39,8 @@ static void reptile_meta_grad(const struct method *m, struct lane *lane, const s
     walk_run(&w, lane, &s->inner, steps, f->images);
     net->k->axpy(lane->dev, tasks, net->trained, grad, theta, -1, w.theta[steps]);
     copy_statistics(lane, tasks, grad, w.grad); /* running averages follow the last step */
+    if (predict)
+        query_pass_forward(&out->pass, lane, f, w.theta[steps]);
 }
 
 static void reptile_adapt(const struct method *m, struct lane *lane, const struct feed *f,

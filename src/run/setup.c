@@ -1,0 +1,86 @@
+/* setup.c - opening plug-ins by name and gathering their settings. */
+#include "run/setup.h"
+
+#include <stdlib.h>
+
+/* Meta-batch 32 and validation every 100 steps: reference settings of the released
+ * code's last version; under a small budget early, frequent validation is part of
+ * the method. */
+static const struct param train_params[] = {
+    PARAM_INT_ROW(struct train_settings, steps, "steps", 2000, 1, 1e8, "meta-updates"),
+    PARAM_INT_ROW(struct train_settings, meta_batch, "meta_batch", 32, 1, 4096,
+                  "tasks of a meta-update"),
+    PARAM_CHOICE_ROW(struct train_settings, reuse, "reuse", "epochs|draw", 0,
+                     "how bought tasks are used again: shuffled epochs, or drawn with replacement"),
+    PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
+                  "meta-updates between validations"),
+    PARAM_INT_ROW(struct train_settings, val_tasks, "val_tasks", 200, 1, 1e6, "validation tasks"),
+    PARAM_INT_ROW(struct train_settings, val_shots, "val_shots", 1, 1, 1e6,
+                  "shots of the validation supports"),
+    PARAM_INT_ROW(struct train_settings, checkpoint_every, "checkpoint_every", 100, 1, 1e8,
+                  "meta-updates between checkpoints on disk"),
+    {0},
+};
+
+static const struct param test_params[] = {
+    PARAM_INT_ROW(struct test_settings, tasks, "tasks", 600, 1, 1e6, "test tasks"),
+    PARAM_INT_ROW(struct test_settings, query, "query", 1, 1, 1e6,
+                  "query items per class of a few-shot test task"),
+    PARAM_TEXT_ROW(struct test_settings, shots, "shots", "1,5", "shots of the test supports"),
+    PARAM_TEXT_ROW(struct test_settings, support, "support", "stratified",
+                   "who chooses validation and test supports: a label strategy"),
+    {0},
+};
+
+static const struct param device_params[] = {
+    PARAM_CHOICE_ROW(struct device_settings, precision, "precision", "tf32|fp32", 0,
+                     "GPU arithmetic: TF32 tensor cores, or plain fp32"),
+    {0},
+};
+
+int setup_open(struct setup *s, const char *method, const char *net, const char *labels)
+{
+    *s = (struct setup){0};
+    int err = method_open(&s->method, method ? method : "maml");
+    if (!err)
+        err = net_find(&s->net, net ? net : "conv4");
+    if (!err)
+        err = labeller_open(&s->labeller, labels ? labels : "random");
+    if (err) {
+        setup_close(s);
+        return err;
+    }
+    s->net_state = mem_alloc(s->net->state_size);
+    param_set_add(&s->set, "method", s->method.ops->params, s->method.state);
+    param_set_add(&s->set, "net", s->net->params, s->net_state);
+    param_set_add(&s->set, "outer", outer_params, &s->outer);
+    param_set_add(&s->set, "", task_params, &s->task);
+    param_set_add(&s->set, "budget", budget_params, &s->budget);
+    labeller_params(&s->labeller, &s->set);
+    param_set_add(&s->set, "train", train_params, &s->train);
+    param_set_add(&s->set, "test", test_params, &s->test);
+    param_set_add(&s->set, "device", device_params, &s->device);
+    return 0;
+}
+
+void setup_close(struct setup *s)
+{
+    method_close(&s->method);
+    labeller_close(&s->labeller);
+    free(s->net_state);
+    *s = (struct setup){0};
+}
+
+int setup_engine(const struct setup *s, const char *device, int threads, struct engine_spec *out)
+{
+    *out = (struct engine_spec){
+        .threads = threads,
+        .net = s->net,
+        .net_settings = s->net_state,
+        .method = &s->method,
+        .outer = s->outer,
+        .device = {.full_fp32 = s->device.precision == 1},
+        .meta_batch = s->train.meta_batch,
+    };
+    return kernels_find(&out->kernels, device ? device : "cpu");
+}

@@ -1,0 +1,50 @@
+/* setup.h - the plug-ins and settings of one run, in one place.
+ *
+ * Sections: method (and inner., test.steps of its table), net, outer, "" (data.,
+ * task., shots), budget, labels, train, test, device.
+ */
+#ifndef RUN_SETUP_H
+#define RUN_SETUP_H
+
+#include "label/label.h"
+#include "method/engine.h"
+#include "task/ledger.h"
+
+struct train_settings {
+    int steps, meta_batch, reuse; /* reuse: 0 epochs, 1 draw */
+    int validate_every, val_tasks, val_shots;
+    int checkpoint_every;
+};
+
+struct test_settings {
+    int tasks, query;
+    char shots[PARAM_TEXT_SIZE];   /* "1,5" */
+    char support[PARAM_TEXT_SIZE]; /* a label strategy */
+};
+
+struct device_settings {
+    int precision; /* 0 tf32, 1 fp32 */
+};
+
+struct setup {
+    struct method method;
+    const struct net_ops *net;
+    void *net_state;
+    struct labeller labeller;
+    struct outer_settings outer;
+    struct task_settings task;
+    struct budget_settings budget;
+    struct train_settings train;
+    struct test_settings test;
+    struct device_settings device;
+    struct param_set set; /* over all of the above */
+};
+
+/* NULL names mean the defaults: maml, conv4, random. */
+int setup_open(struct setup *s, const char *method, const char *net, const char *labels);
+void setup_close(struct setup *s); /* a zeroed one is fine */
+
+/* An engine's spec, but for the images, the shapes and the seed. */
+int setup_engine(const struct setup *s, const char *device, int threads, struct engine_spec *out);
+
+#endif

@@ -1,0 +1,179 @@
+/* speed.c - how many tasks a second the engine trains on, beside the machine's roof.
+ *
+ * Random images of the benchmark's size: no data set is needed, and drawing tasks
+ * is not timed.  A step is a whole meta-update: gradients, their sum, the optimiser.
+ */
+#include "run/setup.h"
+#include "base/error.h"
+#include "task/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Resident memory of this process, in bytes. */
+static size_t resident(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%*s %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return (size_t)pages * 4096;
+}
+
+static void image_size(const char *dataset, int *side, int *channels)
+{
+    bool colour = strncmp(dataset, "miniimagenet", 12) == 0;
+    *side = colour ? 84 : 28;
+    *channels = colour ? 3 : 1;
+}
+
+/* A meta-batch of random tasks: every image is a task's own. */
+struct load {
+    uint8_t *pixels;
+    int32_t *item, *label;
+    struct lesson *tasks;
+};
+
+static void load_make(struct load *l, int tasks, int ways, int support, int query, size_t image)
+{
+    int n = support + query;
+    size_t total = (size_t)(tasks * n);
+    struct rng r = rng_make(1, RNG_TEST, 0, 0);
+    l->pixels = mem_array(total * image, 1);
+    l->item = mem_array(total, sizeof *l->item);
+    l->label = mem_array(total, sizeof *l->label);
+    l->tasks = mem_array((size_t)tasks, sizeof *l->tasks);
+    for (size_t i = 0; i < total * image; i++)
+        l->pixels[i] = (uint8_t)rng_u32(&r);
+    for (size_t i = 0; i < total; i++) {
+        l->item[i] = (int32_t)i;
+        l->label[i] = (int32_t)(i % (size_t)n % (size_t)ways);
+    }
+    for (int t = 0; t < tasks; t++) {
+        int32_t *item = l->item + t * n, *label = l->label + t * n;
+        l->tasks[t] = (struct lesson){.support = {item, label, support},
+                                      .query = {item + support, label + support, query},
+                                      .id = (uint64_t)t};
+    }
+}
+
+static void load_release(struct load *l)
+{
+    free(l->pixels);
+    free(l->item);
+    free(l->label);
+    free(l->tasks);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median time of a step. */
+static int time_steps(struct engine *e, const struct load *l, int tasks, double seconds,
+                      double *median)
+{
+    enum { MOST = 100000 };
+    double *times = mem_array(MOST, sizeof *times);
+    int n = 0, err = engine_step(e, l->tasks, tasks, NULL); /* the first warms the caches */
+    for (double start = now(); !err && n < MOST && (n < 3 || now() - start < seconds); n++) {
+        double t = now();
+        err = engine_step(e, l->tasks, tasks, NULL);
+        times[n] = now() - t;
+    }
+    qsort(times, (size_t)n, sizeof *times, by_value);
+    *median = n ? times[n / 2] : 0;
+    free(times);
+    return err;
+}
+
+static int measure(const struct mete_speed_options *o, const struct bench *b, struct setup *s,
+                   struct mete_speed *out)
+{
+    int side, channels, shots = s->task.shots ? s->task.shots : b->shots,
+                        query = o->query < 0 ? shots : o->query;
+    struct engine_spec spec;
+    struct engine *e = NULL;
+    struct load load = {0};
+    struct shape shape = {1, b->ways * shots, b->ways * query};
+    int err = setup_engine(s, o->device, o->threads, &spec);
+    if (err)
+        return err;
+    image_size(b->dataset, &side, &channels);
+    load_make(&load, spec.meta_batch, b->ways, shape.support, shape.query,
+              (size_t)(side * side * channels));
+    spec.images =
+        (struct images){.data = load.pixels,
+                        .type = IMAGES_U8,
+                        .h = side,
+                        .w = side,
+                        .c = channels,
+                        .scale = 1.0f / 255,
+                        .items = (int64_t)spec.meta_batch * (shape.support + shape.query)};
+    spec.ways = b->ways;
+    spec.largest = shape;
+    size_t before = resident();
+    double step = 1;
+    err = engine_open(&e, &spec);
+    if (!err) {
+        out->bytes_planned = engine_bytes_planned(e);
+        if (o->planned)
+            o->planned(o->user, out->bytes_planned);
+        err = time_steps(e, &load, spec.meta_batch, o->seconds, &step);
+    }
+    if (!err) {
+        out->device = spec.kernels->name;
+        out->threads = engine_lanes(e);
+        out->meta_batch = spec.meta_batch;
+        out->tasks_per_s = spec.meta_batch / step;
+        out->gflop_per_task = engine_flops(e, &shape) / 1e9;
+        out->gflops = out->tasks_per_s * out->gflop_per_task;
+        out->fraction_of_peak =
+            out->peak_gflops > 0 ? out->gflops / (out->peak_gflops * out->threads) : 0;
+        out->bytes_peak = resident() - before;
+    }
+    engine_close(e);
+    load_release(&load);
+    return err;
+}
+
+struct mete_speed_options mete_speed_defaults(void)
+{
+    return (struct mete_speed_options){
+        .bench = "omniglot:5w-1s", .method = "maml", .threads = 1, .seconds = 2, .query = -1};
+}
+
+int mete_speed(const struct mete_speed_options *o, struct mete_speed *out)
+{
+    struct setup s;
+    struct bench b;
+    struct mete_speed result = {0};
+    int err = bench_parse(&b, o->bench);
+    if (!err && b.ways == 0)
+        err = fail(METE_EINVAL, "%s: say how many ways, as in omniglot:5w-1s", o->bench);
+    if (err)
+        return err;
+    err = setup_open(&s, o->method, o->net, NULL);
+    if (err)
+        return err;
+    err = param_set_all(&s.set, o->set);
+    if (!err)
+        err = measure(o, &b, &s, &result);
+    setup_close(&s);
+    if (!err)
+        *out = result;
+    return err;
+}
