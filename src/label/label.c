@@ -50,15 +50,6 @@ void labeller_params(struct labeller *l, struct param_set *set)
     param_set_add(set, "labels", l->ops->params ? l->ops->params : no_params, l->state);
 }
 
-int label_available(const struct label_view *v, int32_t *out)
-{
-    int n = 0;
-    for (int i = 0; i < v->n; i++)
-        if (v->available[i])
-            out[n++] = i;
-    return n;
-}
-
 /* One task on its way to an episode. */
 struct buying {
     struct task *task;
@@ -150,6 +141,20 @@ static int open_batch(struct batch *b, int64_t first, int want)
     return 0;
 }
 
+/* A learner that has diverged must not choose: whatever it says is noise. */
+static int check_finite(const struct buying *x, unsigned needs, int features)
+{
+    size_t width = (needs & LABEL_PROBS ? (size_t)x->task->ways : 0) +
+                   (needs & LABEL_REPS ? (size_t)features : 0);
+    float sum = 0; /* of zeros, or NaN */
+    for (size_t i = 0; i < (size_t)x->task->n_pool * width; i++)
+        sum += x->probs[i] * 0;
+    if (sum != 0)
+        return fail(METE_EDIVERGE, "the learner's view of task %" PRId64 " is not finite",
+                    x->task->number);
+    return 0;
+}
+
 /* Lets the learner adapt to what is labelled and look at the pools again. */
 static int consult(struct batch *b)
 {
@@ -167,8 +172,11 @@ static int consult(struct batch *b)
     int err = m->adapt(m->user, b->n, support);
     if (err)
         return err;
-    return m->predict(m->user, b->n, pool, needs & LABEL_PROBS ? probs : NULL,
-                      needs & LABEL_REPS ? reps : NULL);
+    err = m->predict(m->user, b->n, pool, needs & LABEL_PROBS ? probs : NULL,
+                     needs & LABEL_REPS ? reps : NULL);
+    for (int i = 0; i < b->n && !err; i++)
+        err = check_finite(&b->at[i], needs, m->features);
+    return err;
 }
 
 static int check_picks(const struct labeller *l, const struct buying *x, int picked, int want)

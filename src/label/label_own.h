@@ -4,9 +4,27 @@
 
 #include "label/label.h"
 
-extern const struct label_ops label_random, label_stratified;
+extern const struct label_ops label_random, label_stratified, label_active, label_entropy,
+    label_margin, label_kmeans, label_kcenter, label_badge;
 
 /* The available positions, ascending, into out (v->n); how many. */
 int label_available(const struct label_view *v, int32_t *out);
+
+/* Adds random ones of at[0..n) to the `picked` picks until there are `want`. */
+int label_fill_up(const int32_t *at, int n, int picked, int want, struct rng *r, int32_t *picks);
+
+/* Entropy of the prediction for point i, in nats. */
+float predictive_entropy(const struct label_view *v, int i);
+
+struct scored {
+    double score;
+    int32_t at, place; /* place: filled in by scored_sort */
+};
+void scored_sort(struct scored *s, int n); /* highest first; ties stay in order */
+
+/* active.c: splits `want` over clusters of the given sizes: the same whole number
+ * for each that is not empty, no more than it has, and the rest one by one to
+ * clusters drawn uniformly among those with points left.  How many were given out. */
+int active_quota(const int *size, int clusters, int want, struct rng *r, int *quota);
 
 #endif

@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const struct label_ops *const strategies[] = {
-    &label_random,
-    &label_stratified,
+    &label_random, &label_stratified, &label_active,  &label_entropy,
+    &label_margin, &label_kmeans,     &label_kcenter, &label_badge,
 };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
