@@ -68,9 +68,49 @@ struct mete_import_options {
     int32_t threads;             /* 0: one per core */
 };
 int mete_data_import(const struct mete_import_options *options);
+/* Importer number i: its name, what it reads and its arguments; false past the last. */
+bool mete_data_importer(int32_t i, const char **name, const char **summary, const char **usage);
+
+struct mete_spread { /* over groups of items */
+    int64_t least, middle, most;
+};
+struct mete_data_info {
+    char name[128], path[1024];
+    int64_t items;
+    int32_t classes, users; /* users 0: none */
+    int32_t shape[3];       /* h, w, c; feature rows are 1, 1, d */
+    bool is_float;          /* float32 rows, else uint8 pixels */
+    float scale, shift;     /* a learner sees value * scale + shift */
+    int32_t groups;         /* different groups of classes, such as alphabets; 0: none */
+    struct mete_spread per_class, per_user;
+    int64_t part_items[2]; /* train and test items of users; 0, 0: no parts */
+    int32_t part_users[2]; /* users that have any */
+    int32_t split_classes[3]; /* train, val, test of the split published with it */
+    char source[256], licence[256], sha256[65];
+};
+/* `name` is a folder, or a name that is looked for in $METE_DATA and data/, or generated. */
+int mete_data_info(const char *name, struct mete_data_info *out);
+int mete_data_verify(const char *name); /* are the arrays those whose checksum was kept? */
+
+enum mete_sheet_by { METE_BY_AUTO, METE_BY_CLASS, METE_BY_USER };
+struct mete_sheet_options {
+    const char *name, *path; /* the dataset, and the PNG to write */
+    int32_t rows, cols;      /* 0: 20 */
+    enum mete_sheet_by by;   /* auto: users where there are any */
+};
+int mete_data_sheet(const struct mete_sheet_options *options);
+
+struct mete_fetch_options {
+    const char *name;   /* "omniglot" */
+    const char *dir;    /* NULL: data/NAME-files */
+    const char *mirror; /* another address that holds the same files, or NULL */
+};
+int mete_data_fetch(const struct mete_fetch_options *options);
+
 /* ---- what is built in ---- */
 
-/* Calls fn for every plug-in of a kind ("methods", "labels", "nets", "devices"; NULL: all). */
+/* Calls fn for every plug-in of a kind ("methods", "labels", "nets", "datasets",
+ * "devices"; NULL: all). */
 typedef void mete_list_fn(void *user, const char *kind, const char *name, const char *summary);
 int mete_list(const char *kind, mete_list_fn *fn, void *user);
 

@@ -1,5 +1,6 @@
 /* cli.c - reading options, and saying what went wrong. */
 #include "cli.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,6 +13,7 @@ int cli_usage(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
+    progress_clear();
     fputs("mete: ", stderr);
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);
@@ -21,6 +23,7 @@ int cli_usage(const char *fmt, ...)
 
 int cli_failed(int code)
 {
+    progress_clear();
     fprintf(stderr, "mete: %s\n", mete_errmsg());
     return code == METE_EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }

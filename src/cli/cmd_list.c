@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: mete list [methods|labels|nets|devices]\n\n"
+    "usage: mete list [methods|labels|nets|datasets|devices]\n\n"
     "Shows what is built in; 'mete show NAME' shows a plug-in's settings.\n";
 
 static void print_row(void *user, const char *kind, const char *name, const char *summary)

@@ -1,6 +1,7 @@
 /* main.c - the command: a table of verbs. */
 #include "cli.h"
 #include "commands.h"
+#include "progress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void print_help(FILE *to)
 static void say(void *user, enum mete_log_level level, const char *message)
 {
     (void)user;
+    progress_clear();
     fprintf(stderr, "%s%s\n", level == METE_LOG_WARN ? "warning: " : "", message);
 }
 
@@ -57,8 +59,12 @@ int main(int argc, char **argv)
     if (strcmp(name, "--version") == 0)
         name = "version";
     mete_log_to(say, NULL);
+    progress_show();
     for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+        if (strcmp(commands[i].name, name) == 0) {
+            int status = commands[i].run(argc - 1, argv + 1);
+            progress_clear();
+            return status;
+        }
     return cli_usage("no command '%s'; 'mete --help' lists them", name);
 }

@@ -20,6 +20,17 @@ const struct importer *importer_at(int i)
     return i >= 0 && i < IMPORTERS ? importers[i] : NULL;
 }
 
+bool mete_data_importer(int32_t i, const char **name, const char **summary, const char **usage)
+{
+    const struct importer *importer = importer_at(i);
+    if (!importer)
+        return false;
+    *name = importer->name;
+    *summary = importer->summary;
+    *usage = importer->usage;
+    return true;
+}
+
 const struct importer *importer_find(const char *name)
 {
     const char *names[IMPORTERS];
@@ -28,11 +39,7 @@ const struct importer *importer_find(const char *name)
             return importers[i];
         names[i] = importers[i]->name;
     }
-    const char *near = nearest_word(name, names, IMPORTERS);
-    if (near)
-        fail(METE_EINVAL, "no importer named '%s'; did you mean '%s'?", name, near);
-    else
-        fail(METE_EINVAL, "no importer named '%s'; 'mete data import --help' lists them", name);
+    fail_unknown("importer", name, names, IMPORTERS);
     return NULL;
 }
 

@@ -1,6 +1,8 @@
 /* catalogue.c - what is built in: for `mete list` and `mete show`. */
 #include "run/setup.h"
 #include "base/error.h"
+#include "data/glyphs.h"
+#include "data/importer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +37,25 @@ static bool net_row(int i, struct plugin *p)
     return n != NULL;
 }
 
+/* What is generated, and then what can be imported. */
+static bool dataset_row(int i, struct plugin *p)
+{
+    static const struct plugin generated[] = {
+        {"glyphs", "generated: characters of made-up alphabets, as Omniglot", NULL},
+        {"glyphs-users", "generated: one alphabet in the hands of many users", NULL},
+    };
+    enum { GENERATED = sizeof generated / sizeof *generated };
+    if (i < GENERATED) {
+        *p = generated[i];
+        p->params = glyphs_settings(p->name);
+        return true;
+    }
+    const struct importer *m = importer_at(i - GENERATED);
+    if (m)
+        *p = (struct plugin){m->name, m->summary, m->params};
+    return m != NULL;
+}
+
 static bool device_row(int i, struct plugin *p)
 {
     static _Thread_local char text[512];
@@ -56,6 +77,7 @@ static const struct kind {
     {"methods", "method", method_row},
     {"labels", "labels", label_row},
     {"nets", "net", net_row},
+    {"datasets", "", dataset_row},
     {"devices", "", device_row},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -1,0 +1,72 @@
+/* dataset_find.c - datasets by name: generated, or in one of three places. */
+#include "data/dataset.h"
+#include "data/glyphs.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "glyphs" and "glyphs-users", perhaps with settings after a colon. */
+static bool is_generated(const char *name)
+{
+    size_t n = strcspn(name, ":");
+    return (n == strlen("glyphs") && strncmp(name, "glyphs", n) == 0) ||
+           (n == strlen("glyphs-users") && strncmp(name, "glyphs-users", n) == 0);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_dataset(const char *path)
+{
+    char *meta = mem_print("%s/meta.json", path);
+    bool yes = access(meta, F_OK) == 0;
+    free(meta);
+    return yes;
+}
+
+static int not_there(const char *name, const char *root)
+{
+    const char *where =
+        root ? "$METE_DATA, data/ and the path itself" : "data/ and the path itself";
+    const char *unset = root ? "" : "; METE_DATA, a folder of datasets, is not set";
+    bool known = strcmp(name, "omniglot") == 0 || strcmp(name, "miniimagenet") == 0;
+    const char *kind = known ? name : strcmp(name, "femnist") == 0 ? "leaf" : NULL;
+    if (is_folder(name))
+        return fail(METE_EINVAL,
+                    "%s holds no meta.json, so it is no dataset, or one whose import was not "
+                    "finished; 'mete data import' makes one",
+                    name);
+    if (kind)
+        return fail(METE_EINVAL,
+                    "no dataset '%s' in %s%s; 'mete data fetch %s' says how to get the files, "
+                    "'mete data import %s' turns them into one",
+                    name, where, unset, name, kind);
+    return fail(METE_EINVAL, "no dataset '%s' in %s%s; 'mete data import' makes one", name, where,
+                unset);
+}
+
+int dataset_find(struct dataset **out, const char *name)
+{
+    if (is_generated(name))
+        return glyphs_make(out, name);
+    const char *root = getenv("METE_DATA");
+    if (root && !*root)
+        root = NULL;
+    char *places[] = {root ? mem_print("%s/%s", root, name) : NULL, mem_print("data/%s", name),
+                      mem_string(name)};
+    int err = 0, found = -1;
+    for (int i = 0; i < 3 && found < 0; i++)
+        if (places[i] && is_dataset(places[i]))
+            found = i;
+    err = found < 0 ? not_there(name, root) : dataset_open(out, places[found]);
+    for (int i = 0; i < 3; i++)
+        free(places[i]);
+    return err;
+}
