@@ -25,15 +25,15 @@
 
 enum { LAYERS_MAX = 8 };
 
-enum tensor {                /* the named tensors of a layer, in the order of a state_dict */
-              TENSOR_WEIGHT, /* conv (out_c, in_c, 3, 3); dense (out_c, in_c * in_h * in_w) in c,h,w
-                                order */
-              TENSOR_BIAS,   /* (out_c) */
-              TENSOR_GAMMA,  /* (out_c), where the layer normalises */
-              TENSOR_BETA,   /* (out_c) */
-              TENSOR_MEAN,   /* (out_c), running statistics: not trained by gradients */
-              TENSOR_VAR,    /* (out_c) */
-              TENSORS
+/* The named tensors of a layer, in the order of a state_dict. */
+enum tensor {
+    TENSOR_WEIGHT, /* conv (out_c, in_c, 3, 3); dense (out_c, in_c * in_h * in_w), c,h,w order */
+    TENSOR_BIAS,   /* (out_c) */
+    TENSOR_GAMMA,  /* (out_c), where the layer normalises */
+    TENSOR_BETA,   /* (out_c) */
+    TENSOR_MEAN,   /* (out_c), running statistics: not trained by gradients */
+    TENSOR_VAR,    /* (out_c) */
+    TENSORS
 };
 
 /* A layer is a block, the unit of fusing:
@@ -149,8 +149,9 @@ struct kernels {
     /* -- layers.  x is the previous layer's output, `scratch` of scratch_bytes -- */
     void (*forward)(struct device *d, const struct layer *l, const struct batch *b,
                     struct norm norm, const void *x, struct vec theta, void *cache, void *scratch);
-    /* From dout(cache) to dx (NULL: not wanted) and this layer's tensors of grad,
-     * all of which are written.  Keeps in the cache what tangents need.
+    /* From dout(cache) to dx (NULL: not wanted, as always for the first layer of a net)
+     * and this layer's tensors of grad, all of which are written.  Keeps in the cache
+     * what tangents need.
      * With norm.stat 0, grad's MEAN and VAR are (running - this batch's). */
     void (*backward)(struct device *d, const struct layer *l, const struct batch *b,
                      struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
@@ -202,8 +203,11 @@ struct kernels {
 
 extern const struct kernels kernels_ref;   /* float storage, double sums */
 extern const struct kernels kernels_ref64; /* all in double: for checking the checkers */
-const struct kernels *
-kernels_cpu(const char *isa); /* "avx512", "avx2", "portable"; NULL: not here */
+/* "avx512", "avx2" or "portable"; NULL: not in this build. */
+const struct kernels *kernels_cpu(const char *isa);
+/* The most FLOP/s one thread reaches with a CPU set's instructions, measured in about
+ * `seconds`: multiply-adds on registers alone.  0 for other sets. */
+double kernels_cpu_roof(const struct kernels *k, double seconds);
 
 /* The set for a device name: "cpu" (the best the machine has, or METE_CPU), a CPU
  * instruction set, "ref", "ref64", "cuda".  A sentence when there is none. */

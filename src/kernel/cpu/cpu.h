@@ -1,0 +1,316 @@
+/* cpu.h - what the files of the tuned CPU kernels share.
+ *
+ * These sources are compiled once per instruction set (cmake/kernels.cmake):
+ * CPU_ISA is its name, CPU_LANES the floats of one vector.  Names that cross files
+ * get the instruction set pasted on, so that all of them live in one library.
+ *
+ * Layout.  Channels are padded to a multiple of 16 with zeros: padded weights,
+ * gammas and betas are zero and stay zero through every update, so nothing is ever
+ * masked.
+ *   an activation of a task  [y][place(x)][image][channel]: pixel-major, so that the
+ *                            images of a pixel are rows of one matrix product, and even
+ *                            columns before odd ones, so that the pixels which a
+ *                            stride-2 tap reads follow each other
+ *   z, dz inside a layer     the same, columns in natural order where the stride is 2
+ *   the input of a net       [image][y][0 x.. 0][channel], a column of zeros left and
+ *                            right, channels not padded; before a dense layer
+ *                            [image][feature] in c,h,w order
+ *   conv weights             [ky][kx][input channel][output channel]
+ *   dense weights            [y][place(x)][input channel][output channel]
+ * Only output channels of weights are padded.  Tasks are worked on one after the
+ * other; a task of fewer images than its batch allows lies compactly in its slot.
+ */
+#ifndef CPU_H
+#define CPU_H
+
+#include "kernel/kernel.h"
+
+#define CPU_PASTE2(name, isa) name##_##isa
+#define CPU_PASTE(name, isa)  CPU_PASTE2(name, isa)
+#define CPU_NAME(name)        CPU_PASTE(name, CPU_ISA)
+
+/* ---- vectors ---- */
+
+/* GCC's and clang's vector types; a * b + c becomes one instruction where there is FMA. */
+typedef float vf __attribute__((vector_size(4 * CPU_LANES), may_alias));
+typedef int32_t vi __attribute__((vector_size(4 * CPU_LANES), may_alias));
+typedef float vf_anywhere __attribute__((vector_size(4 * CPU_LANES), may_alias, aligned(4)));
+
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL      _Pragma("clang loop unroll(full)")
+#define UNROLL_BY_4 _Pragma("clang loop unroll_count(4)")
+#else
+#define UNROLL      _Pragma("GCC unroll 16")
+#define UNROLL_BY_4 _Pragma("GCC unroll 4")
+#endif
+
+/* Columns of a register tile, in vectors: with 32 registers 4, with 16 registers 2. */
+enum { LANES = CPU_LANES, COLS_MAX = CPU_LANES == 16 ? 4 : 2, PAD = 16 };
+
+INLINE vf load(const float *p)
+{
+    return *(const vf_anywhere *)p;
+}
+
+INLINE void store(float *p, vf v)
+{
+    *(vf_anywhere *)p = v;
+}
+
+INLINE vf where(vi mask, vf v) /* v, or 0 where the mask is off */
+{
+    return (vf)((vi)v & mask);
+}
+
+INLINE vf choose(vi mask, vf yes, vf no)
+{
+    return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
+}
+
+/* ---- layout ---- */
+
+INLINE int pad(int channels)
+{
+    return (channels + PAD - 1) / PAD * PAD;
+}
+
+INLINE int place(int x, int w)
+{
+    return x % 2 ? (w + 1) / 2 + x / 2 : x / 2;
+}
+
+INLINE int unplace(int p, int w)
+{
+    return p < (w + 1) / 2 ? 2 * p : 2 * (p - (w + 1) / 2) + 1;
+}
+
+/* Where column x of a layer's z lies. */
+INLINE int z_place(const struct layer *l, int x)
+{
+    return l->stride == 2 ? x : place(x, l->conv_w);
+}
+
+/* The first layer of a net reads the input, whose layout is another. */
+INLINE bool is_first(const struct layer *l)
+{
+    return l->offset[TENSOR_WEIGHT] == 0;
+}
+
+INLINE int count_of(const struct batch *b, int task)
+{
+    return b->count ? b->count[task] : b->n;
+}
+
+/* Floats of one image: of a layer's output, of its z, of what it reads. */
+INLINE size_t out_len(const struct layer *l)
+{
+    return (size_t)l->out_h * (size_t)l->out_w * (size_t)pad(l->out_c);
+}
+
+INLINE size_t z_len(const struct layer *l)
+{
+    return l->kind == LAYER_CONV ? (size_t)l->conv_h * (size_t)l->conv_w * (size_t)pad(l->out_c)
+                                 : 0;
+}
+
+INLINE size_t input_len(const struct layer *first)
+{
+    int w = first->kind == LAYER_CONV ? first->in_w + 2 : first->in_w;
+    return (size_t)pad(first->in_h * w * first->in_c);
+}
+
+INLINE size_t in_len(const struct layer *l)
+{
+    return is_first(l) ? input_len(l) : (size_t)l->in_h * (size_t)l->in_w * (size_t)pad(l->in_c);
+}
+
+/* Statistics of a layer, (STATS, channels) of a task's cache. */
+enum {
+    STAT_MU, /* mean of z */
+    STAT_S,  /* 1 / standard deviation */
+    STAT_DY, /* sum of dy */
+    STAT_DX, /* sum of dy xh */
+    STATS,
+    STAT_M1 = STAT_MU, /* of a tangent: mean of Rz */
+    STAT_M2 = STAT_S,  /* mean of xh Rz */
+};
+
+/* What a pass keeps of a layer for one task.  A tangent cache has no dz. */
+struct cpu_cache {
+    float *out, *dout, *z, *dz, *stat;
+};
+
+INLINE size_t cache_len(const struct layer *l, const struct batch *b, bool tangent)
+{
+    size_t image = 2 * out_len(l) + (tangent ? 1 : 2) * z_len(l);
+    return (size_t)b->tasks * ((size_t)b->n * image + STATS * (size_t)pad(l->out_c));
+}
+
+INLINE struct cpu_cache cache_of(const struct layer *l, const struct batch *b, const void *cache,
+                                 int task, bool tangent)
+{
+    size_t tasks = (size_t)b->tasks, t = (size_t)task, n = (size_t)b->n;
+    size_t out = n * out_len(l), z = n * z_len(l);
+    float *p = (float *)cache;
+    struct cpu_cache k = {.out = p + t * out, .dout = p + (tasks + t) * out};
+    p += 2 * tasks * out;
+    k.z = p + t * z;
+    k.dz = tangent ? NULL : p + (tasks + t) * z;
+    p += (tangent ? 1 : 2) * tasks * z;
+    k.stat = p + t * STATS * (size_t)pad(l->out_c);
+    return k;
+}
+
+/* Task t's part of an activation that layer l reads, or NULL. */
+INLINE float *input_of(const struct layer *l, const struct batch *b, const void *x, int t)
+{
+    return x ? (float *)x + (size_t)t * (size_t)b->n * in_len(l) : NULL;
+}
+
+INLINE float *tensor_of(const struct layer *l, struct vec v, int task, enum tensor which)
+{
+    return (float *)v.at + (size_t)task * v.stride + l->offset[which];
+}
+
+/* Elements of a tensor in a vector; 0: the layer has no such tensor. */
+INLINE size_t tensor_len(const struct layer *l, enum tensor which)
+{
+    size_t out = (size_t)pad(l->out_c);
+    if (which == TENSOR_WEIGHT)
+        return (size_t)l->in_c * out *
+               (l->kind == LAYER_CONV ? 9 : (size_t)l->in_h * (size_t)l->in_w);
+    return which == TENSOR_BIAS || l->kind == LAYER_CONV ? out : 0;
+}
+
+/* ---- cpu_table.c, cpu_roof.c ---- */
+
+#define cpu_table  CPU_NAME(cpu_table)
+#define cpu_usable CPU_NAME(cpu_usable)
+#define cpu_roof   CPU_NAME(cpu_roof)
+double cpu_roof(double seconds);
+
+/* ---- cpu_gemm.c ---- */
+
+/* y[row][col] (+)= sum over i < count, j < k of x[i][row][j] w[i][j][col] */
+struct gemm {
+    int count, k;
+    const float *const *x, *const *w;
+    ptrdiff_t ldx, ldw, ldy; /* from one row to the next, in floats */
+};
+#define cpu_gemm CPU_NAME(cpu_gemm)
+void cpu_gemm(const struct gemm *g, int rows, int cols, float *y, bool add);
+
+/* y[row][col] (+)= sum over i < count, j < k of x[i][j][row] d[i][j][col] */
+struct outer {
+    int count, k;
+    const float *const *x, *const *d;
+    ptrdiff_t ldx, ldd, ldy;
+};
+#define cpu_outer CPU_NAME(cpu_outer)
+void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add);
+
+/* to[col][row] = from[row][col]; rows of `to` are padded with zeros to ldto. */
+#define cpu_transpose CPU_NAME(cpu_transpose)
+void cpu_transpose(const float *from, int rows, int cols, int ldfrom, float *to, int ldto);
+
+/* ---- cpu_conv.c: tangents are sums of two convolutions, so all take up to two terms ---- */
+
+struct conv_term {
+    const float *x, *w; /* forward: x, weights; dx: dz, transposed weights */
+};
+struct conv_pair {
+    const float *x, *dz;
+};
+struct after_row { /* called when row y of z is complete */
+    void (*call)(void *context, int y);
+    void *context;
+};
+
+#define cpu_conv_forward CPU_NAME(cpu_conv_forward)
+#define cpu_conv_dx      CPU_NAME(cpu_conv_dx)
+#define cpu_conv_dw      CPU_NAME(cpu_conv_dw)
+void cpu_conv_forward(const struct layer *l, int n, const struct conv_term *term, int terms,
+                      float *z, struct after_row after);
+void cpu_conv_dx(const struct layer *l, int n, const struct conv_term *term, int terms, float *dx);
+void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int pairs, float *dw);
+
+/* ---- cpu_norm.c ---- */
+
+/* A layer's batch norm, ReLU and pooling for one task: n images, the first `stat`
+ * of which make the statistics. */
+struct norm_view {
+    const struct layer *l;
+    int n, stat;
+    const float *scale, *shift; /* (channels): y = z scale + shift */
+};
+
+#define cpu_norm_add_row    CPU_NAME(cpu_norm_add_row)
+#define cpu_norm_apply      CPU_NAME(cpu_norm_apply)
+#define cpu_norm_grad_sums  CPU_NAME(cpu_norm_grad_sums)
+#define cpu_norm_grad       CPU_NAME(cpu_norm_grad)
+#define cpu_norm_rapply     CPU_NAME(cpu_norm_rapply)
+#define cpu_norm_rgrad_sums CPU_NAME(cpu_norm_rgrad_sums)
+#define cpu_norm_rgrad      CPU_NAME(cpu_norm_rgrad)
+
+/* Over the statistics' images of row y, with d = z - from:
+ * sum += a, product += a d, where a is rz, or d itself where rz is NULL. */
+void cpu_norm_add_row(const struct norm_view *v, int y, const float *z, const float *rz,
+                      const float *from, float *sum, float *product);
+void cpu_norm_apply(const struct norm_view *v, const float *z, float *out);
+/* dy is dout where the unit was on (and the largest of its window), else 0.
+ * sum += dy, product += dy (z - mu) */
+void cpu_norm_grad_sums(const struct norm_view *v, const float *z, const float *dout,
+                        const float *mu, float *sum, float *product);
+/* dz = kd dy + kz z + k, the last two only for the statistics' images */
+void cpu_norm_grad(const struct norm_view *v, const float *z, const float *dout, const float *kd,
+                   const float *kz, const float *k, float *dz);
+/* rout = kr rz + kz z + k where the unit is on */
+void cpu_norm_rapply(const struct norm_view *v, const float *z, const float *rz, const float *kr,
+                     const float *kz, const float *k, float *rout);
+/* sum += rdy, product += rdy (z - mu) + dy (rz - m1) */
+void cpu_norm_rgrad_sums(const struct norm_view *v, const float *z, const float *rz,
+                         const float *dout, const float *rdout, const float *mu, const float *m1,
+                         float *sum, float *product);
+/* rdz = kr rdy + kd dy + krz rz + kz z + k, the last three only for the statistics' images */
+struct norm_rgrad {
+    const float *kr, *kd, *krz, *kz, *k;
+};
+void cpu_norm_rgrad(const struct norm_view *v, const float *z, const float *rz, const float *dout,
+                    const float *rdout, const struct norm_rgrad *c, float *rdz);
+
+/* ---- cpu_block.c, cpu_dense.c: a layer for one task ---- */
+
+/* One task of a layer: what all four passes are given. */
+struct cpu_task {
+    const struct layer *l;
+    int n, stat, task;
+    const float *x, *rx;
+    struct vec theta, v;
+    struct cpu_cache k, r;
+    float *scratch;
+};
+
+#define cpu_block_forward          CPU_NAME(cpu_block_forward)
+#define cpu_block_backward         CPU_NAME(cpu_block_backward)
+#define cpu_block_forward_tangent  CPU_NAME(cpu_block_forward_tangent)
+#define cpu_block_backward_tangent CPU_NAME(cpu_block_backward_tangent)
+#define cpu_block_scratch          CPU_NAME(cpu_block_scratch)
+void cpu_block_forward(const struct cpu_task *t);
+void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad);
+void cpu_block_forward_tangent(const struct cpu_task *t);
+void cpu_block_backward_tangent(const struct cpu_task *t, float *rdx, struct vec rgrad);
+size_t cpu_block_scratch(const struct layer *l, int n); /* floats */
+
+#define cpu_dense_forward          CPU_NAME(cpu_dense_forward)
+#define cpu_dense_backward         CPU_NAME(cpu_dense_backward)
+#define cpu_dense_forward_tangent  CPU_NAME(cpu_dense_forward_tangent)
+#define cpu_dense_backward_tangent CPU_NAME(cpu_dense_backward_tangent)
+#define cpu_dense_scratch          CPU_NAME(cpu_dense_scratch)
+void cpu_dense_forward(const struct cpu_task *t);
+void cpu_dense_backward(const struct cpu_task *t, float *dx, struct vec grad);
+void cpu_dense_forward_tangent(const struct cpu_task *t);
+void cpu_dense_backward_tangent(const struct cpu_task *t, float *rdx, struct vec rgrad);
+size_t cpu_dense_scratch(const struct layer *l, int n); /* floats */
+
+#endif

@@ -1,0 +1,295 @@
+/* cpu_block.c - a conv layer of one task: convolution, batch norm, ReLU and pooling,
+ * forward, backward and their tangents.
+ *
+ * With xh = s (z - mu), M the values that make a statistic, c1 = sum dy / M, c2 = sum
+ * dy xh / M, m1 = mean Rz, m2 = mean xh Rz (ref_norm.h has the derivation):
+ *   dz  = gamma s (dy - c1 - xh c2)
+ *   Rxh = s (Rz - m1 - xh m2)
+ *   Rdz = (Rgamma s - gamma s^2 m2) (dy - c1 - xh c2)
+ *         + gamma s (Rdy - Rc1 - Rxh c2 - xh Rc2)
+ * Here they are multiplied out into constants of a channel for cpu_norm.c.
+ */
+#include "cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Scratch: per-channel arrays first, then transposed weights, then Rdz. */
+struct work {
+    float *scale, *shift, *origin, *sum, *product, *k[5];
+    float *wt, *vt, *rdz;
+};
+enum { CHANNEL_ARRAYS = 10 };
+
+static size_t transposed_len(const struct layer *l)
+{
+    return is_first(l) ? 0 : 9 * (size_t)l->out_c * (size_t)pad(l->in_c);
+}
+
+size_t cpu_block_scratch(const struct layer *l, int n)
+{
+    return CHANNEL_ARRAYS * (size_t)pad(l->out_c) + 2 * transposed_len(l) + (size_t)n * z_len(l);
+}
+
+static struct work work_of(const struct cpu_task *t)
+{
+    size_t c = (size_t)pad(t->l->out_c);
+    float *p = t->scratch;
+    struct work w = {
+        .scale = p, .shift = p + c, .origin = p + 2 * c, .sum = p + 3 * c, .product = p + 4 * c};
+    for (size_t i = 0; i < 5; i++)
+        w.k[i] = p + (5 + i) * c;
+    w.wt = p + CHANNEL_ARRAYS * c;
+    w.vt = w.wt + transposed_len(t->l);
+    w.rdz = w.vt + transposed_len(t->l);
+    return w;
+}
+
+static const float *statistic(const struct cpu_task *t, const struct cpu_cache *k, int which)
+{
+    return k->stat + (size_t)which * (size_t)pad(t->l->out_c);
+}
+
+static float *set_statistic(const struct cpu_task *t, const struct cpu_cache *k, int which)
+{
+    return k->stat + (size_t)which * (size_t)pad(t->l->out_c);
+}
+
+/* 1 / the number of values that make a statistic; 0 where none do. */
+static float one_over_m(const struct cpu_task *t)
+{
+    return t->stat > 0 ? 1 / ((float)t->stat * (float)(t->l->conv_h * t->l->conv_w)) : 0;
+}
+
+/* y = scale z + shift, from the statistics in the cache. */
+static struct norm_view view_of(const struct cpu_task *t, struct work *w)
+{
+    const float *mu = statistic(t, &t->k, STAT_MU), *s = statistic(t, &t->k, STAT_S);
+    const float *gamma = tensor_of(t->l, t->theta, t->task, TENSOR_GAMMA);
+    const float *beta = tensor_of(t->l, t->theta, t->task, TENSOR_BETA);
+    for (int c = 0; c < pad(t->l->out_c); c++) {
+        w->scale[c] = gamma[c] * s[c];
+        w->shift[c] = beta[c] - mu[c] * w->scale[c];
+    }
+    return (struct norm_view){t->l, t->n, t->stat, w->scale, w->shift};
+}
+
+/* ---- forward ---- */
+
+/* Sums over the rows of z (and Rz) as the convolution completes them. */
+struct sums {
+    struct norm_view view;
+    const float *z, *rz;
+    struct work *w;
+    const float *from; /* NULL: the first value of each channel, so that the sum of squares
+                          does not cancel where the mean is large */
+};
+
+static void add_row(void *context, int y)
+{
+    struct sums *s = context;
+    if (y == 0 && !s->from)
+        s->from = memcpy(s->w->origin, s->z, (size_t)pad(s->view.l->out_c) * sizeof(float));
+    cpu_norm_add_row(&s->view, y, s->z, s->rz, s->from, s->w->sum, s->w->product);
+}
+
+static void clear_sums(const struct cpu_task *t, struct work *w)
+{
+    memset(w->sum, 0, (size_t)pad(t->l->out_c) * sizeof(float));
+    memset(w->product, 0, (size_t)pad(t->l->out_c) * sizeof(float));
+}
+
+/* Mean and variance of a channel from the sums about its origin. */
+struct moments {
+    float mean, var;
+};
+
+static struct moments moments_of(const struct work *w, int c, float over_m)
+{
+    float d = w->sum[c] * over_m, var = w->product[c] * over_m - d * d;
+    return (struct moments){w->origin[c] + d, var > 0 ? var : 0};
+}
+
+static void find_statistics(const struct cpu_task *t, const struct work *w)
+{
+    float *mu = set_statistic(t, &t->k, STAT_MU), *s = set_statistic(t, &t->k, STAT_S);
+    const float *mean = tensor_of(t->l, t->theta, t->task, TENSOR_MEAN);
+    const float *var = tensor_of(t->l, t->theta, t->task, TENSOR_VAR);
+    const float *bias = tensor_of(t->l, t->theta, t->task, TENSOR_BIAS);
+    float over_m = one_over_m(t), eps = (float)t->l->eps;
+    for (int c = 0; c < pad(t->l->out_c); c++) {
+        struct moments m = {mean[c] - bias[c], var[c]};
+        if (t->stat > 0)
+            m = moments_of(w, c, over_m);
+        mu[c] = m.mean;
+        s[c] = 1 / sqrtf(m.var + eps);
+    }
+}
+
+void cpu_block_forward(const struct cpu_task *t)
+{
+    struct work w = work_of(t);
+    struct conv_term term = {t->x, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)};
+    struct sums sums = {.view = {t->l, t->n, t->stat, NULL, NULL}, .z = t->k.z, .w = &w};
+    clear_sums(t, &w);
+    cpu_conv_forward(t->l, t->n, &term, 1, t->k.z,
+                     (struct after_row){t->stat > 0 ? add_row : NULL, &sums});
+    find_statistics(t, &w);
+    struct norm_view view = view_of(t, &w);
+    cpu_norm_apply(&view, t->k.z, t->k.out);
+}
+
+void cpu_block_forward_tangent(const struct cpu_task *t)
+{
+    struct work w = work_of(t);
+    struct norm_view view = view_of(t, &w);
+    const float *mu = statistic(t, &t->k, STAT_MU), *s = statistic(t, &t->k, STAT_S);
+    struct conv_term term[2] = {{t->x, tensor_of(t->l, t->v, t->task, TENSOR_WEIGHT)},
+                                {t->rx, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)}};
+    struct sums sums = {view, t->k.z, t->r.z, &w, mu};
+    clear_sums(t, &w);
+    cpu_conv_forward(t->l, t->n, term, t->rx ? 2 : 1, t->r.z,
+                     (struct after_row){t->stat > 0 ? add_row : NULL, &sums});
+    const float *rgamma = tensor_of(t->l, t->v, t->task, TENSOR_GAMMA);
+    const float *rbeta = tensor_of(t->l, t->v, t->task, TENSOR_BETA);
+    const float *rbias = tensor_of(t->l, t->v, t->task, TENSOR_BIAS);
+    float *m1 = set_statistic(t, &t->r, STAT_M1), *m2 = set_statistic(t, &t->r, STAT_M2);
+    float *kr = w.k[0], *kz = w.k[1], *k = w.k[2], over_m = one_over_m(t);
+    for (int c = 0; c < pad(t->l->out_c); c++) {
+        m1[c] = t->stat > 0 ? w.sum[c] * over_m : -rbias[c];
+        m2[c] = s[c] * w.product[c] * over_m;
+        kr[c] = w.scale[c];
+        kz[c] = s[c] * (rgamma[c] - w.scale[c] * m2[c]);
+        k[c] = rbeta[c] - w.scale[c] * m1[c] - kz[c] * mu[c];
+    }
+    cpu_norm_rapply(&view, t->k.z, t->r.z, kr, kz, k, t->r.out);
+}
+
+/* ---- backward ---- */
+
+/* MEAN and VAR of grad: (running - this batch's) of z + bias, or zeros. */
+static void running_difference(const struct cpu_task *t, struct work *w, struct vec grad)
+{
+    size_t bytes = (size_t)pad(t->l->out_c) * sizeof(float);
+    float *dmean = tensor_of(t->l, grad, t->task, TENSOR_MEAN);
+    float *dvar = tensor_of(t->l, grad, t->task, TENSOR_VAR);
+    memset(dmean, 0, bytes);
+    memset(dvar, 0, bytes);
+    if (t->stat > 0)
+        return;
+    const float *mean = tensor_of(t->l, t->theta, t->task, TENSOR_MEAN);
+    const float *var = tensor_of(t->l, t->theta, t->task, TENSOR_VAR);
+    const float *bias = tensor_of(t->l, t->theta, t->task, TENSOR_BIAS);
+    struct sums sums = {.view = {t->l, t->n, t->n, NULL, NULL}, .z = t->k.z, .w = w};
+    clear_sums(t, w);
+    for (int y = 0; y < t->l->conv_h; y++)
+        add_row(&sums, y);
+    for (int c = 0; c < pad(t->l->out_c); c++) {
+        float over_m = 1 / ((float)t->n * (float)(t->l->conv_h * t->l->conv_w));
+        struct moments m = moments_of(w, c, over_m);
+        dmean[c] = mean[c] - (m.mean + bias[c]);
+        dvar[c] = var[c] - m.var;
+    }
+}
+
+/* The gradients of gamma, beta and bias, and the constants of dz. */
+static void norm_gradients(const struct cpu_task *t, struct work *w, struct vec grad)
+{
+    const float *mu = statistic(t, &t->k, STAT_MU), *s = statistic(t, &t->k, STAT_S);
+    float *dgamma = tensor_of(t->l, grad, t->task, TENSOR_GAMMA);
+    float *dbeta = tensor_of(t->l, grad, t->task, TENSOR_BETA);
+    float *dbias = tensor_of(t->l, grad, t->task, TENSOR_BIAS);
+    float *sum_dy = set_statistic(t, &t->k, STAT_DY), *sum_dx = set_statistic(t, &t->k, STAT_DX);
+    float *kz = w->k[0], *k = w->k[1], over_m = one_over_m(t);
+    for (int c = 0; c < pad(t->l->out_c); c++) {
+        sum_dy[c] = dbeta[c] = w->sum[c];
+        sum_dx[c] = dgamma[c] = w->product[c] * s[c];
+        dbias[c] = t->stat > 0 ? 0 : w->scale[c] * w->sum[c];
+        kz[c] = -w->scale[c] * (sum_dx[c] * over_m) * s[c];
+        k[c] = -w->scale[c] * (sum_dy[c] * over_m) - kz[c] * mu[c];
+    }
+}
+
+/* wt[tap] (output channel, input channel) from w[tap] (input channel, output channel) */
+static const float *transposed(const struct layer *l, const float *w, float *wt)
+{
+    ptrdiff_t from = (ptrdiff_t)l->in_c * pad(l->out_c), to = (ptrdiff_t)l->out_c * pad(l->in_c);
+    for (int tap = 0; tap < 9; tap++)
+        cpu_transpose(w + tap * from, l->in_c, l->out_c, pad(l->out_c), wt + tap * to,
+                      pad(l->in_c));
+    return wt;
+}
+
+static float *cleared_weights(const struct cpu_task *t, struct vec grad)
+{
+    float *dw = tensor_of(t->l, grad, t->task, TENSOR_WEIGHT);
+    return memset(dw, 0, tensor_len(t->l, TENSOR_WEIGHT) * sizeof *dw);
+}
+
+void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad)
+{
+    struct work w = work_of(t);
+    struct norm_view view = view_of(t, &w);
+    clear_sums(t, &w);
+    cpu_norm_grad_sums(&view, t->k.z, t->k.dout, statistic(t, &t->k, STAT_MU), w.sum, w.product);
+    norm_gradients(t, &w, grad);
+    cpu_norm_grad(&view, t->k.z, t->k.dout, w.scale, w.k[0], w.k[1], t->k.dz);
+    running_difference(t, &w, grad);
+    struct conv_pair pair = {t->x, t->k.dz};
+    cpu_conv_dw(t->l, t->n, &pair, 1, cleared_weights(t, grad));
+    if (!dx)
+        return;
+    const float *weight = tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT);
+    struct conv_term term = {t->k.dz, transposed(t->l, weight, w.wt)};
+    cpu_conv_dx(t->l, t->n, &term, 1, dx);
+}
+
+/* The tangents of norm_gradients, and the constants of Rdz. */
+static struct norm_rgrad norm_rgradients(const struct cpu_task *t, struct work *w, struct vec rgrad)
+{
+    const float *mu = statistic(t, &t->k, STAT_MU), *s = statistic(t, &t->k, STAT_S);
+    const float *sum_dy = statistic(t, &t->k, STAT_DY), *sum_dx = statistic(t, &t->k, STAT_DX);
+    const float *m1 = statistic(t, &t->r, STAT_M1), *m2 = statistic(t, &t->r, STAT_M2);
+    const float *rgamma = tensor_of(t->l, t->v, t->task, TENSOR_GAMMA);
+    float *rdgamma = tensor_of(t->l, rgrad, t->task, TENSOR_GAMMA);
+    float *rdbeta = tensor_of(t->l, rgrad, t->task, TENSOR_BETA);
+    float *rdbias = tensor_of(t->l, rgrad, t->task, TENSOR_BIAS);
+    float *kd = w->k[0], *krz = w->k[1], *kz = w->k[2], *k = w->k[3], over_m = one_over_m(t);
+    for (int c = 0; c < pad(t->l->out_c); c++) {
+        float gs = w->scale[c], rgs = s[c] * (rgamma[c] - gs * m2[c]); /* gamma s, its tangent */
+        rdbeta[c] = w->sum[c];
+        rdgamma[c] = s[c] * (w->product[c] - m2[c] * sum_dx[c]);
+        rdbias[c] = t->stat > 0 ? 0 : rgs * sum_dy[c] + gs * w->sum[c];
+        float c1 = sum_dy[c] * over_m, c2 = sum_dx[c] * over_m;
+        float rc1 = rdbeta[c] * over_m, rc2 = rdgamma[c] * over_m;
+        float of_xh = gs * c2 * s[c] * m2[c] - rgs * c2 - gs * rc2;
+        kd[c] = rgs;
+        krz[c] = -gs * c2 * s[c];
+        kz[c] = of_xh * s[c];
+        k[c] = -rgs * c1 - gs * rc1 - krz[c] * m1[c] - kz[c] * mu[c];
+    }
+    return (struct norm_rgrad){w->scale, kd, krz, kz, k};
+}
+
+void cpu_block_backward_tangent(const struct cpu_task *t, float *rdx, struct vec rgrad)
+{
+    struct work w = work_of(t);
+    struct norm_view view = view_of(t, &w);
+    size_t bytes = (size_t)pad(t->l->out_c) * sizeof(float);
+    clear_sums(t, &w);
+    cpu_norm_rgrad_sums(&view, t->k.z, t->r.z, t->k.dout, t->r.dout, statistic(t, &t->k, STAT_MU),
+                        statistic(t, &t->r, STAT_M1), w.sum, w.product);
+    struct norm_rgrad constants = norm_rgradients(t, &w, rgrad);
+    cpu_norm_rgrad(&view, t->k.z, t->r.z, t->k.dout, t->r.dout, &constants, w.rdz);
+    memset(tensor_of(t->l, rgrad, t->task, TENSOR_MEAN), 0, bytes);
+    memset(tensor_of(t->l, rgrad, t->task, TENSOR_VAR), 0, bytes);
+    struct conv_pair pair[2] = {{t->x, w.rdz}, {t->rx, t->k.dz}};
+    cpu_conv_dw(t->l, t->n, pair, t->rx ? 2 : 1, cleared_weights(t, rgrad));
+    if (!rdx)
+        return;
+    const float *weight = tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT);
+    const float *rweight = tensor_of(t->l, t->v, t->task, TENSOR_WEIGHT);
+    struct conv_term term[2] = {{w.rdz, transposed(t->l, weight, w.wt)},
+                                {t->k.dz, transposed(t->l, rweight, w.vt)}};
+    cpu_conv_dx(t->l, t->n, term, 2, rdx);
+}

@@ -1,0 +1,160 @@
+/* cpu_gemm.c - the two matrix products everything else is made of.
+ *
+ * Both keep a tile of R rows by C vectors of the result in registers while they walk
+ * a list of operand pairs: the taps of a convolution, or the rows of an image.  The
+ * tile is written once as a template whose R and C become constants, and is picked
+ * from a table.  Rows and columns are dealt out evenly, so that 7 rows are 4 + 3 and
+ * not 6 + 1.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+enum { ROWS_MAX = CPU_LANES == 16 ? 12 : 6 };
+
+/* The most rows of a tile with C columns: as many accumulators as leave registers for
+ * a row of w and a broadcast x. */
+#if CPU_LANES == 16
+static const int rows_max[] = {0, 12, 12, 8, 7};
+#else
+static const int rows_max[] = {0, 6, 6};
+#endif
+
+#define EACH_ROW(R) UNROLL for (int r = 0; r < (R); r++)
+#define EACH_COL(C) UNROLL for (int c = 0; c < (C); c++)
+
+INLINE void tile_start(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], const float *y,
+                       ptrdiff_t ldy, bool add)
+{
+    EACH_ROW(R)
+    EACH_COL(C)
+    acc[r][c] = add ? load(y + r * ldy + c * LANES) : (vf){0};
+}
+
+INLINE void tile_end(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], float *y, ptrdiff_t ldy)
+{
+    EACH_ROW(R)
+    EACH_COL(C)
+    store(y + r * ldy + c * LANES, acc[r][c]);
+}
+
+/* One tile of cpu_gemm, `x_at` and `w_at` floats into the operands.  Rows are addressed
+ * from every third pointer, which is what x86 can express without a register per row. */
+INLINE void gemm_tile(const int R, const int C, const struct gemm *g, ptrdiff_t x_at,
+                      ptrdiff_t w_at, float *y, bool add)
+{
+    vf acc[ROWS_MAX][COLS_MAX];
+    const ptrdiff_t ldx = g->ldx, ldw = g->ldw;
+    tile_start(R, C, acc, y, g->ldy, add);
+    for (int i = 0; i < g->count; i++) {
+        const float *w = g->w[i] + w_at, *x[(ROWS_MAX + 2) / 3];
+        UNROLL for (int r = 0; r < R; r += 3) x[r / 3] = g->x[i] + x_at + r * ldx;
+        UNROLL_BY_4 for (int k = 0; k < g->k; k++)
+        {
+            vf b[COLS_MAX];
+            EACH_COL(C) b[c] = load(w + c * LANES);
+            EACH_ROW(R)
+            {
+                vf a = x[r / 3][r % 3 * ldx] - (vf){0}; /* in every lane */
+                EACH_COL(C) acc[r][c] += a * b[c];
+            }
+            UNROLL for (int r = 0; r < R; r += 3) x[r / 3]++;
+            w += ldw;
+        }
+    }
+    tile_end(R, C, acc, y, g->ldy);
+}
+
+/* One tile of cpu_outer. */
+INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_t x_at,
+                       ptrdiff_t d_at, float *y, bool add)
+{
+    vf acc[ROWS_MAX][COLS_MAX];
+    const ptrdiff_t ldx = o->ldx, ldd = o->ldd;
+    tile_start(R, C, acc, y, o->ldy, add);
+    for (int i = 0; i < o->count; i++) {
+        const float *x = o->x[i] + x_at, *d = o->d[i] + d_at;
+        for (int k = 0; k < o->k; k++, x += ldx, d += ldd) {
+            vf b[COLS_MAX];
+            EACH_COL(C) b[c] = load(d + c * LANES);
+            EACH_ROW(R)
+            {
+                vf a = x[r] - (vf){0};
+                EACH_COL(C) acc[r][c] += a * b[c];
+            }
+        }
+    }
+    tile_end(R, C, acc, y, o->ldy);
+}
+
+typedef void gemm_fn(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at, float *y, bool add);
+typedef void outer_fn(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, float *y, bool add);
+
+#define DEFINE(R, C)                                                                               \
+    static void gemm_##R##x##C(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at, float *y,     \
+                               bool add)                                                           \
+    {                                                                                              \
+        gemm_tile(R, C, g, x_at, w_at, y, add);                                                    \
+    }                                                                                              \
+    static void outer_##R##x##C(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, float *y,   \
+                                bool add)                                                          \
+    {                                                                                              \
+        outer_tile(R, C, o, x_at, d_at, y, add);                                                   \
+    }
+#define GEMM(R, C)  [C][R] = gemm_##R##x##C,
+#define OUTER(R, C) [C][R] = outer_##R##x##C,
+
+#define UP_TO_6(X, C)  X(1, C) X(2, C) X(3, C) X(4, C) X(5, C) X(6, C)
+#define UP_TO_7(X, C)  UP_TO_6(X, C) X(7, C)
+#define UP_TO_8(X, C)  UP_TO_7(X, C) X(8, C)
+#define UP_TO_12(X, C) UP_TO_8(X, C) X(9, C) X(10, C) X(11, C) X(12, C)
+#if CPU_LANES == 16
+#define TILES(X) UP_TO_12(X, 1) UP_TO_12(X, 2) UP_TO_8(X, 3) UP_TO_7(X, 4)
+#else
+#define TILES(X) UP_TO_6(X, 1) UP_TO_6(X, 2)
+#endif
+
+TILES(DEFINE)
+static gemm_fn *const gemm_tiles[COLS_MAX + 1][ROWS_MAX + 1] = {TILES(GEMM)};
+static outer_fn *const outer_tiles[COLS_MAX + 1][ROWS_MAX + 1] = {TILES(OUTER)};
+
+/* The size of the next part when `left` are dealt out in parts of at most `most`. */
+static int next_part(int left, int most)
+{
+    int parts = (left + most - 1) / most;
+    return (left + parts - 1) / parts;
+}
+
+void cpu_gemm(const struct gemm *g, int rows, int cols, float *y, bool add)
+{
+    int vectors = cols / LANES;
+    for (int c = 0, C; c < vectors; c += C) {
+        C = next_part(vectors - c, COLS_MAX);
+        for (int r = 0, R; r < rows; r += R) {
+            R = next_part(rows - r, rows_max[C]);
+            gemm_tiles[C][R](g, r * g->ldx, c * LANES, y + r * g->ldy + c * LANES, add);
+        }
+    }
+}
+
+void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add)
+{
+    int vectors = cols / LANES;
+    for (int c = 0, C; c < vectors; c += C) {
+        C = next_part(vectors - c, COLS_MAX);
+        for (int r = 0, R; r < rows; r += R) {
+            R = next_part(rows - r, rows_max[C]);
+            outer_tiles[C][R](o, r, c * LANES, y + r * o->ldy + c * LANES, add);
+        }
+    }
+}
+
+void cpu_transpose(const float *from, int rows, int cols, int ldfrom, float *to, int ldto)
+{
+    enum { BLOCK = 16 }; /* a cache line each way */
+    for (int r0 = 0; r0 < ldto; r0 += BLOCK)
+        for (int c0 = 0; c0 < cols; c0 += BLOCK)
+            for (int c = c0; c < cols && c < c0 + BLOCK; c++)
+                for (int r = r0; r < ldto && r < r0 + BLOCK; r++)
+                    to[c * ldto + r] = r < rows ? from[r * ldfrom + c] : 0;
+}

@@ -1,0 +1,234 @@
+/* cpu_loss.h - softmax cross-entropy and the prototypical loss. */
+
+/* What an image's loss is multiplied by: 1/(labelled images) for a mean. */
+static double image_weight(int n, const int32_t *labels, bool mean)
+{
+    int labelled = 0;
+    for (int i = 0; i < n; i++)
+        labelled += labels[i] >= 0;
+    return mean && labelled > 0 ? 1.0 / labelled : 1;
+}
+
+/* Softmax cross-entropy of one image: its loss (0 without a label), probabilities and
+ * weighted dlogits.  The logits are floats or doubles, the other is NULL; they are few,
+ * so all is in double. */
+static double xent_one(int ways, const float *f, const double *d, int32_t label, double weight,
+                       float *p, float *dlogits)
+{
+    double top = -INFINITY, sum = 0;
+    for (int j = 0; j < ways; j++)
+        top = fmax(top, f ? f[j] : d[j]);
+    for (int j = 0; j < ways; j++)
+        sum += exp((f ? f[j] : d[j]) - top);
+    double lse = top + log(sum);
+    for (int j = 0; j < ways; j++) { /* p - 1 in double: it cancels when p is near 1 */
+        double prob = exp((f ? f[j] : d[j]) - lse);
+        p[j] = (float)prob;
+        dlogits[j] = label < 0 ? 0 : (float)(weight * (prob - (j == label)));
+    }
+    return label < 0 ? 0 : lse - (f ? f[label] : d[label]);
+}
+
+static void cpu_xent(struct device *d, const struct layer *l, const struct batch *b,
+                     const int32_t *labels, bool mean, void *cache, float *probs, float *loss)
+{
+    (void)d;
+    int ways = l->out_c, ld = pad(ways);
+    for (int t = 0; t < b->tasks; t++) {
+        struct cpu_cache k = cache_of(l, b, cache, t, false);
+        int n = count_of(b, t);
+        const int32_t *y = labels + t * b->n;
+        double weight = image_weight(n, y, mean), sum = 0;
+        memset(k.dout, 0, (size_t)(n * ld) * sizeof(float));
+        for (int i = 0; i < n; i++)
+            sum += xent_one(ways, k.out + i * ld, NULL, y[i], weight,
+                            probs + (size_t)(t * b->n + i) * (size_t)ways, k.dout + i * ld);
+        loss[t] = (float)(weight * sum);
+    }
+}
+
+/* Rdlogits = weight p (Rlogits - sum p Rlogits) */
+static void cpu_xent_tangent(struct device *d, const struct layer *l, const struct batch *b,
+                             const int32_t *labels, bool mean, const float *probs, void *tangent)
+{
+    (void)d;
+    int ways = l->out_c, ld = pad(ways);
+    for (int t = 0; t < b->tasks; t++) {
+        struct cpu_cache r = cache_of(l, b, tangent, t, true);
+        int n = count_of(b, t);
+        const int32_t *y = labels + t * b->n;
+        double weight = image_weight(n, y, mean);
+        memset(r.dout, 0, (size_t)(n * ld) * sizeof(float));
+        for (int i = 0; i < n; i++) {
+            const float *p = probs + (size_t)(t * b->n + i) * (size_t)ways, *out = r.out + i * ld;
+            double average = 0;
+            for (int j = 0; j < ways; j++)
+                average += p[j] * (double)out[j];
+            for (int j = 0; y[i] >= 0 && j < ways; j++)
+                r.dout[i * ld + j] = (float)(weight * p[j] * (out[j] - average));
+        }
+    }
+}
+
+/* ---- the prototypical loss ---- */
+
+/* The scratch of one task: prototypes and their gradients, (ways, pixels, channels). */
+struct prototypes {
+    double *logits;        /* (ways) */
+    float *dlogits, *made; /* (ways); made: how many images a prototype is the mean of */
+    float *mean, *dmean;
+    size_t pixels, channels;
+};
+
+static size_t cpu_proto_bytes(const struct layer *l, int tasks, int ways)
+{
+    (void)tasks;
+    size_t floats = 2 + 2 * out_len(l);
+    return (size_t)ways * (sizeof(double) + floats * sizeof(float));
+}
+
+static struct prototypes prototypes_in(const struct layer *l, int ways, void *scratch)
+{
+    struct prototypes p = {.logits = scratch,
+                           .pixels = (size_t)(l->out_h * l->out_w),
+                           .channels = (size_t)pad(l->out_c)};
+    p.dlogits = (float *)(p.logits + ways);
+    p.made = p.dlogits + ways;
+    p.mean = p.made + ways;
+    p.dmean = p.mean + (size_t)ways * out_len(l);
+    return p;
+}
+
+/* The channels of pixel p of prototype w in `of`. */
+static float *prototype(const struct prototypes *s, float *of, int w, size_t p)
+{
+    return of + ((size_t)w * s->pixels + p) * s->channels;
+}
+
+/* Features of a task: its images first..end-1, where it has them. */
+struct part {
+    const float *out;
+    float *dout;
+    const int32_t *labels;
+    int first, end;
+    size_t n;
+};
+
+static struct part part_of(const struct layer *l, const struct features *f, int t)
+{
+    size_t slot = (size_t)t * (size_t)f->batch.n * out_len(l);
+    int n = count_of(&f->batch, t), end = f->first + f->count;
+    return (struct part){(const float *)f->out + slot,
+                         (float *)f->dout + slot,
+                         f->labels + t * f->batch.n,
+                         f->first,
+                         end < n ? end : n,
+                         (size_t)n};
+}
+
+static size_t feature(const struct prototypes *s, const struct part *a, int i, size_t p)
+{
+    return (p * a->n + (size_t)i) * s->channels;
+}
+
+static void find_prototypes(const struct prototypes *s, const struct part *support, int ways)
+{
+    size_t len = s->pixels * s->channels;
+    memset(s->mean, 0, 2 * (size_t)ways * len * sizeof(float)); /* and dmean */
+    memset(s->made, 0, (size_t)ways * sizeof(float));
+    for (int i = support->first; i < support->end; i++)
+        s->made[support->labels[i] < 0 ? 0 : support->labels[i]] += support->labels[i] >= 0;
+    for (size_t p = 0; p < s->pixels; p++)
+        for (int i = support->first; i < support->end; i++) {
+            if (support->labels[i] < 0)
+                continue;
+            const float *f = support->out + feature(s, support, i, p);
+            float *mean = prototype(s, s->mean, support->labels[i], p);
+            float share = 1 / s->made[support->labels[i]];
+            for (size_t c = 0; c < s->channels; c++)
+                mean[c] += share * f[c];
+        }
+}
+
+/* The squared distance of image i to prototype w. */
+static double distance(const struct prototypes *s, const struct part *query, int i, int w)
+{
+    double sum = 0;
+    for (size_t p = 0; p < s->pixels; p++) {
+        const float *f = query->out + feature(s, query, i, p), *m = prototype(s, s->mean, w, p);
+        vf part = {0};
+        for (size_t c = 0; c < s->channels; c += LANES) {
+            vf d = load(f + c) - load(m + c);
+            part += d * d;
+        }
+        for (int j = 0; j < LANES; j++)
+            sum += part[j];
+    }
+    return sum;
+}
+
+/* The gradient of logit w, -|f - m|^2, for image i: to the image and to the prototype. */
+static void pull(const struct prototypes *s, const struct part *query, int i, int w)
+{
+    float twice = 2 * s->dlogits[w];
+    for (size_t p = 0; p < s->pixels; p++) {
+        size_t at = feature(s, query, i, p);
+        const float *f = query->out + at, *m = prototype(s, s->mean, w, p);
+        float *df = query->dout + at, *dm = prototype(s, s->dmean, w, p);
+        for (size_t c = 0; c < s->channels; c++) {
+            float d = twice * (f[c] - m[c]);
+            df[c] -= d;
+            dm[c] += d;
+        }
+    }
+}
+
+static void clear_gradients(const struct prototypes *s, const struct part *a)
+{
+    for (size_t p = 0; p < s->pixels && a->first < a->end; p++)
+        memset(a->dout + feature(s, a, a->first, p), 0,
+               (size_t)(a->end - a->first) * s->channels * sizeof(float));
+}
+
+/* From the gradients of the prototypes to those of the images they are means of. */
+static void share_gradients(const struct prototypes *s, const struct part *support)
+{
+    for (size_t p = 0; p < s->pixels; p++)
+        for (int i = support->first; i < support->end; i++) {
+            if (support->labels[i] < 0)
+                continue;
+            const float *dm = prototype(s, s->dmean, support->labels[i], p);
+            float *df = support->dout + feature(s, support, i, p);
+            float share = 1 / s->made[support->labels[i]];
+            for (size_t c = 0; c < s->channels; c++)
+                df[c] = share * dm[c];
+        }
+}
+
+static void cpu_proto(struct device *d, const struct layer *l, const struct features *support,
+                      const struct features *query, int ways, float *logits, float *probs,
+                      float *loss, void *scratch)
+{
+    (void)d;
+    struct prototypes s = prototypes_in(l, ways, scratch);
+    for (int t = 0; t < query->batch.tasks; t++) {
+        struct part known = part_of(l, support, t), asked = part_of(l, query, t);
+        double weight = image_weight(asked.end - asked.first, asked.labels + asked.first, true);
+        double sum = 0;
+        find_prototypes(&s, &known, ways);
+        clear_gradients(&s, &known);
+        clear_gradients(&s, &asked);
+        for (int i = asked.first; i < asked.end; i++) {
+            size_t row = (size_t)(t * query->batch.n + i) * (size_t)ways;
+            for (int w = 0; w < ways; w++)
+                s.logits[w] = -distance(&s, &asked, i, w);
+            for (int w = 0; logits && w < ways; w++)
+                logits[row + (size_t)w] = (float)s.logits[w];
+            sum += xent_one(ways, NULL, s.logits, asked.labels[i], weight, probs + row, s.dlogits);
+            for (int w = 0; asked.labels[i] >= 0 && w < ways; w++)
+                pull(&s, &asked, i, w);
+        }
+        loss[t] = (float)(weight * sum);
+        share_gradients(&s, &known);
+    }
+}

@@ -1,0 +1,242 @@
+/* cpu_memory.h - memory on large pages, where tensors lie, and the way in and out. */
+
+struct device {
+    int unused; /* one thread's: everything a call needs is in its arguments */
+};
+
+static int cpu_open(struct device **out, const struct device_options *options)
+{
+    (void)options;
+    *out = calloc(1, sizeof **out);
+    return *out ? 0 : fail(METE_ENOMEM, "out of memory");
+}
+
+static void cpu_close(struct device *d)
+{
+    free(d);
+}
+
+enum { LARGE_PAGE = 2 << 20 };
+
+/* Large blocks start on a large page and fill them, so that the kernel can give them;
+ * the room to choose that start is given back. */
+static size_t mapped_bytes(size_t bytes)
+{
+    size_t unit = bytes >= LARGE_PAGE ? LARGE_PAGE : 4096;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static int cpu_alloc(struct device *d, size_t bytes, void **out)
+{
+    (void)d;
+    size_t size = mapped_bytes(bytes ? bytes : 1), room = size >= LARGE_PAGE ? LARGE_PAGE : 0;
+    char *p = mmap(NULL, size + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return fail(METE_ENOMEM, "cannot reserve %.1f MB of working memory", (double)bytes / 1e6);
+    if (room) {
+        size_t before = (LARGE_PAGE - (uintptr_t)p % LARGE_PAGE) % LARGE_PAGE;
+        if (before)
+            munmap(p, before);
+        p += before;
+        if (room > before)
+            munmap(p + size, room - before);
+        madvise(p, size, MADV_HUGEPAGE); /* a hint: smaller pages only cost speed */
+    }
+    *out = p;
+    return 0;
+}
+
+static void cpu_release(struct device *d, void *p, size_t bytes)
+{
+    (void)d;
+    if (p)
+        munmap(p, mapped_bytes(bytes ? bytes : 1));
+}
+
+static void cpu_copy(struct device *d, void *to, const void *from, size_t bytes)
+{
+    (void)d;
+    memcpy(to, from, bytes);
+}
+
+static int cpu_sync(struct device *d)
+{
+    (void)d;
+    return 0;
+}
+
+static int cpu_images_open(struct device *d, struct images *images)
+{
+    (void)d;
+    (void)images; /* host memory is device memory */
+    return 0;
+}
+
+static void cpu_images_close(struct device *d, struct images *images)
+{
+    (void)d;
+    (void)images;
+}
+
+/* ---- parameter vectors ---- */
+
+static size_t cpu_layout(struct layer *layers, int n, size_t *trained)
+{
+    size_t at = 0;
+    for (int running = 0; running < 2; running++) { /* trained tensors first */
+        for (int i = 0; i < n; i++)
+            for (int w = 0; w < TENSORS; w++)
+                if ((w >= TENSOR_MEAN) == running) {
+                    layers[i].offset[w] = at;
+                    at += tensor_len(&layers[i], (enum tensor)w);
+                }
+        if (!running)
+            *trained = at;
+    }
+    return at;
+}
+
+/* Where element (input channel c, row y, column x) of output 0 of a weight lies. */
+static size_t weight_at(const struct layer *l, int c, int y, int x)
+{
+    size_t input;
+    if (l->kind == LAYER_CONV)
+        input = (size_t)((y * 3 + x) * l->in_c + c);
+    else if (is_first(l))
+        input = (size_t)((c * l->in_h + y) * l->in_w + x);
+    else
+        input = (size_t)((y * l->in_w + place(x, l->in_w)) * l->in_c + c);
+    return input * (size_t)pad(l->out_c);
+}
+
+/* Calls with each element of a tensor in the host's order and where it lies in a vector. */
+#define EACH_WEIGHT(l, at)                                                                         \
+    for (int o = 0; o < (l)->out_c; o++)                                                           \
+        for (int c = 0; c < (l)->in_c; c++)                                                        \
+            for (int y = 0; y < ((l)->kind == LAYER_CONV ? 3 : (l)->in_h); y++)                    \
+                for (int x = 0; x < ((l)->kind == LAYER_CONV ? 3 : (l)->in_w); x++)                \
+                    for (size_t at = weight_at(l, c, y, x) + (size_t)o, go = 1; go; go = 0)
+
+static void cpu_pack(struct device *d, const struct layer *l, enum tensor which, const float *host,
+                     void *vector)
+{
+    (void)d;
+    float *to = (float *)vector + l->offset[which];
+    memset(to, 0, tensor_len(l, which) * sizeof *to);
+    if (which != TENSOR_WEIGHT) {
+        memcpy(to, host, tensor_len(l, which) ? (size_t)l->out_c * sizeof *to : 0);
+        return;
+    }
+    EACH_WEIGHT(l, at) to[at] = *host++;
+}
+
+static void cpu_unpack(struct device *d, const struct layer *l, enum tensor which,
+                       const void *vector, float *host)
+{
+    (void)d;
+    const float *from = (const float *)vector + l->offset[which];
+    if (which != TENSOR_WEIGHT) {
+        memcpy(host, from, tensor_len(l, which) ? (size_t)l->out_c * sizeof *host : 0);
+        return;
+    }
+    EACH_WEIGHT(l, at) *host++ = from[at];
+}
+
+/* ---- sizes ---- */
+
+static size_t cpu_input_bytes(const struct layer *first, const struct batch *b)
+{
+    return (size_t)b->tasks * (size_t)b->n * input_len(first) * sizeof(float);
+}
+
+static size_t cpu_cache_bytes(const struct layer *l, const struct batch *b)
+{
+    return cache_len(l, b, false) * sizeof(float);
+}
+
+static size_t cpu_tangent_bytes(const struct layer *l, const struct batch *b)
+{
+    return cache_len(l, b, true) * sizeof(float);
+}
+
+static size_t cpu_scratch_bytes(const struct layer *layers, int n, const struct batch *b)
+{
+    size_t most = 0;
+    for (int i = 0; i < n; i++) {
+        size_t floats = layers[i].kind == LAYER_CONV ? cpu_block_scratch(&layers[i], b->n)
+                                                     : cpu_dense_scratch(&layers[i], b->n);
+        most = floats > most ? floats : most;
+    }
+    return most * sizeof(float);
+}
+
+static void *cpu_out(const struct layer *l, const struct batch *b, void *cache)
+{
+    (void)l;
+    (void)b;
+    return cache;
+}
+
+static void *cpu_dout(const struct layer *l, const struct batch *b, void *cache)
+{
+    return (float *)cache + (size_t)b->tasks * (size_t)b->n * out_len(l);
+}
+
+/* ---- pictures in, rows out ---- */
+
+static float image_value(const struct images *from, int64_t item, int c, int y, int x)
+{
+    int64_t at = item * from->h * from->w * from->c;
+    at += from->planar ? ((int64_t)c * from->h + y) * from->w + x
+                       : ((int64_t)y * from->w + x) * from->c + c;
+    float value = from->type == IMAGES_U8 ? (float)((const uint8_t *)from->data)[at]
+                                          : ((const float *)from->data)[at];
+    return value * from->scale + from->shift;
+}
+
+/* A picture as the first layer reads it. */
+static void gather_one(const struct layer *first, const struct images *from, int64_t item,
+                       float *to)
+{
+    memset(to, 0, input_len(first) * sizeof *to);
+    if (item < 0)
+        return;
+    bool conv = first->kind == LAYER_CONV;
+    for (int c = 0; c < from->c; c++)
+        for (int y = 0; y < from->h; y++)
+            for (int x = 0; x < from->w; x++)
+                to[conv ? (y * (from->w + 2) + 1 + x) * from->c + c
+                        : (c * from->h + y) * from->w + x] = image_value(from, item, c, y, x);
+}
+
+static void cpu_gather(struct device *d, const struct layer *first, const struct batch *b,
+                       const struct images *from, const int32_t *index, void *x)
+{
+    (void)d;
+    for (int t = 0; t < b->tasks; t++)
+        for (int i = 0; i < count_of(b, t); i++)
+            gather_one(first, from, index[t * b->n + i],
+                       (float *)x + (size_t)(t * b->n + i) * input_len(first));
+}
+
+/* Rows of images that a task does not have are zeros. */
+static void cpu_rows(struct device *d, const struct layer *l, const struct batch *b,
+                     const void *out, float *host)
+{
+    (void)d;
+    size_t row = (size_t)(l->out_c * l->out_h * l->out_w);
+    memset(host, 0, (size_t)(b->tasks * b->n) * row * sizeof *host);
+    for (int t = 0; t < b->tasks; t++) {
+        const float *from = (const float *)out + (size_t)(t * b->n) * out_len(l);
+        for (int i = 0, n = count_of(b, t); i < n; i++) {
+            float *to = host + (size_t)(t * b->n + i) * row;
+            for (int c = 0; c < l->out_c; c++)
+                for (int y = 0; y < l->out_h; y++)
+                    for (int x = 0; x < l->out_w; x++) {
+                        size_t pixel = (size_t)(y * l->out_w + place(x, l->out_w));
+                        *to++ = from[(pixel * (size_t)n + (size_t)i) * (size_t)pad(l->out_c) +
+                                     (size_t)c];
+                    }
+        }
+    }
+}
