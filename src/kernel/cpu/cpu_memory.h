@@ -16,6 +16,23 @@ static void cpu_close(struct device *d)
     free(d);
 }
 
+#ifdef __SANITIZE_ADDRESS__ /* memory whose ends are watched */
+static int cpu_alloc(struct device *d, size_t bytes, void **out)
+{
+    (void)d;
+    if (posix_memalign(out, 64, bytes ? bytes : 1))
+        return fail(METE_ENOMEM, "cannot reserve %.1f MB of working memory", (double)bytes / 1e6);
+    memset(*out, 0, bytes);
+    return 0;
+}
+
+static void cpu_release(struct device *d, void *p, size_t bytes)
+{
+    (void)d;
+    (void)bytes;
+    free(p);
+}
+#else
 enum { LARGE_PAGE = 2 << 20 };
 
 /* Large blocks start on a large page and fill them, so that the kernel can give them;
@@ -52,6 +69,7 @@ static void cpu_release(struct device *d, void *p, size_t bytes)
     if (p)
         munmap(p, mapped_bytes(bytes ? bytes : 1));
 }
+#endif
 
 static void cpu_copy(struct device *d, void *to, const void *from, size_t bytes)
 {
