@@ -4,9 +4,9 @@
 #ifndef STORE_STORE_SQL_H
 #define STORE_STORE_SQL_H
 
-#ifdef METE_HAVE_SQLITE
 #include "store/store.h"
 
+#ifdef METE_HAVE_SQLITE
 #include <pthread.h>
 #include <sqlite3.h>
 

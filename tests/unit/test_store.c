@@ -1,8 +1,9 @@
 /* test_store.c - the results database: ids, sharing, whole runs only, views. */
 #include "test.h"
-#include "fixture.h"
 
 #ifndef METE_HAVE_SQLITE
+#include "store/store.h"
+
 TEST(without_sqlite_the_package_is_named)
 {
     struct store *s = NULL;
@@ -11,6 +12,7 @@ TEST(without_sqlite_the_package_is_named)
 }
 TESTS(T(without_sqlite_the_package_is_named))
 #else
+#include "fixture.h"
 #include "base/statistics.h"
 #include "store/store_sql.h"
 
