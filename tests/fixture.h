@@ -139,19 +139,19 @@ static void fixture_test(const struct store_run *run, struct store_test *t,
     t->n_tasks = FIXTURE_TASKS;
 }
 
-static void fixture_ledger(const struct store_run *run, struct store_purchase *ledger)
+static void fixture_ledger(const struct store_run *run, struct ledger_row *ledger)
 {
     struct rng r = rng_make(run->seed, RNG_TEST, (uint64_t)run->shots, 7);
     bool spread = strcmp(run->labels, "random") != 0;
-    int per_task = run->ways * run->shots;
+    int per_task = run->ways * run->shots; /* and no query: it is free here */
     for (int i = 0; i < FIXTURE_LABELS; i++) {
         int32_t klass = spread && rng_below(&r, 4) ? i % run->ways
                                                    : (int32_t)rng_below(&r, (uint32_t)run->ways);
-        ledger[i] = (struct store_purchase){.task = i / per_task,
-                                            .item = (int32_t)rng_below(&r, 20000),
-                                            .klass = klass,
-                                            .round = i % per_task / run->ways,
-                                            .cost = 1};
+        ledger[i] = (struct ledger_row){.task = i / per_task,
+                                        .item = (int32_t)rng_below(&r, 20000),
+                                        .klass = klass,
+                                        .round = i % per_task / run->ways,
+                                        .cost = 1};
     }
 }
 
@@ -178,7 +178,7 @@ static int fixture_finish(struct store *s, const char *id, const struct store_ru
 {
     static struct store_task tasks[4][FIXTURE_TASKS];
     static char users[4][FIXTURE_TASKS][16];
-    static struct store_purchase ledger[FIXTURE_LABELS];
+    static struct ledger_row ledger[FIXTURE_LABELS];
     struct store_checkpoint checkpoints[2 * FIXTURE_CHECKPOINTS];
     struct store_test tests[4];
     for (int i = 0; i < 4; i++) {

@@ -148,9 +148,8 @@ CREATE TABLE ledger (                -- every label bought, in order
     task INTEGER NOT NULL,
     item INTEGER NOT NULL,
     class INTEGER NOT NULL,
-    round INTEGER NOT NULL,
-    query INTEGER NOT NULL,          -- 1: for the query set
-    cost REAL NOT NULL,
+    round INTEGER NOT NULL,          -- 0, 1, ... of the support; -1: for the query set
+    cost REAL NOT NULL,              -- 0 where it was paid for before, or is not charged
     PRIMARY KEY (run, number)
 ) WITHOUT ROWID;
 

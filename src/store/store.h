@@ -16,7 +16,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
-#include "mete.h"
+#include "task/ledger.h"
 
 struct store;
 
@@ -141,12 +141,6 @@ struct store_test {        /* one model on one set of test tasks */
     struct store_bin bins[STORE_BINS];
 };
 
-struct store_purchase { /* one line of the ledger, in the order bought */
-    int32_t task, item, klass, round;
-    bool query;  /* bought for the query set (budget.charge=support+query) */
-    double cost; /* 0 where budget.unit=unique and it was paid for before */
-};
-
 struct store_results {
     int64_t steps;        /* meta-updates done */
     int64_t best_step;    /* of the best checkpoint */
@@ -158,7 +152,7 @@ struct store_results {
     int n_checkpoints;
     const struct store_test *tests;
     int n_tests;
-    const struct store_purchase *ledger;
+    const struct ledger_row *ledger; /* in the order bought (task/ledger.h) */
     int64_t n_ledger;
     const char *env; /* JSON text: version, commit, device, instruction set, … */
     double started, train_seconds, test_seconds; /* started: Unix time */

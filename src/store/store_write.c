@@ -29,23 +29,22 @@ static int put_checkpoints(struct store *s, int64_t run, const struct store_resu
 static int put_ledger(struct store *s, int64_t run, const struct store_results *r)
 {
     sqlite3_stmt *put = NULL;
-    int err = sql_prepare(s, &put, "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    int err = sql_prepare(s, &put, "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)");
     for (int64_t i = 0; !err && i < r->n_ledger; i++) {
-        const struct store_purchase *p = &r->ledger[i];
-        err = sql_put(s, put, "lliiiiid", run, i, p->task, p->item, p->klass, p->round, p->query,
-                      p->cost);
+        const struct ledger_row *p = &r->ledger[i];
+        err = sql_put(s, put, "llliiid", run, i, p->task, p->item, p->klass, p->round, p->cost);
     }
     sqlite3_finalize(put);
     if (!err)
         err = sql_do(s,
-                     "INSERT INTO ledger_classes SELECT run, class, sum(NOT query), sum(query)"
+                     "INSERT INTO ledger_classes SELECT run, class, sum(round >= 0), sum(round < 0)"
                      " FROM ledger WHERE run = ? GROUP BY class",
                      "l", run);
     return err ? err
                : sql_do(s,
                         "INSERT INTO ledger_coverage SELECT run, classes, count(*) FROM"
                         " (SELECT run, count(DISTINCT class) AS classes FROM ledger"
-                        "  WHERE run = ? AND NOT query GROUP BY task) GROUP BY classes",
+                        "  WHERE run = ? AND round >= 0 GROUP BY task) GROUP BY classes",
                         "l", run);
 }
 
