@@ -22,7 +22,8 @@
  * Precedence: defaults, base, when (in order), axes, --set.  Five keys name
  * plug-ins or the draw: bench, method, labels, net, seed.  Which other keys exist
  * depends on them, so each run is resolved by itself against the tables of its
- * own plug-ins, which the caller supplies (struct config_rules).
+ * own plug-ins, which the caller supplies (struct config_rules).  A --set must
+ * name a setting of at least one run; the others are left as they are.
  *
  * Every message about a file starts with path:line:column.
  */
