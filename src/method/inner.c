@@ -14,6 +14,7 @@ void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec fro
 void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct batch batch,
                int steps, bool keep, bool shuffled, struct vec theta)
 {
+    w->moved = (struct vec){0};
     w->keep = keep;
     w->shuffled = shuffled;
     w->theta[0] = theta;
@@ -30,10 +31,25 @@ void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct 
     }
 }
 
+/* theta(i+1) = theta(i) - lr grad; where the way walked is wanted, it is summed up
+ * apart and theta(i+1) = theta(0) - moved. */
+static void step_weights(struct walk *w, struct lane *lane, double lr, int i)
+{
+    const struct net *net = lane->net;
+    int tasks = w->pass[i].batch.tasks;
+    if (w->moved.at) {
+        net->k->axpy(lane->dev, tasks, net->trained, w->moved, w->moved, lr, w->grad);
+        net->k->axpy(lane->dev, tasks, net->trained, w->theta[i + 1], w->theta[0], -1, w->moved);
+    } else {
+        net->k->axpy(lane->dev, tasks, net->trained, w->theta[i + 1], w->theta[i], -lr, w->grad);
+    }
+    if (i == 0 || w->keep)
+        copy_statistics(lane, tasks, w->theta[i + 1], w->theta[i]);
+}
+
 void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int steps,
               const struct images *images)
 {
-    const struct net *net = lane->net;
     for (int i = 0; i < steps; i++) {
         struct pass *p = &w->pass[i];
         int tasks = p->batch.tasks;
@@ -44,9 +60,7 @@ void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int step
         pass_forward(p, lane, w->theta[i]);
         pass_xent(p, lane);
         pass_backward(p, lane, w->theta[i], w->grad);
-        net->k->axpy(lane->dev, tasks, net->trained, w->theta[i + 1], w->theta[i], -s->lr, w->grad);
-        if (i == 0 || w->keep)
-            copy_statistics(lane, tasks, w->theta[i + 1], w->theta[i]);
+        step_weights(w, lane, s->lr, i);
     }
 }
 

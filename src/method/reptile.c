@@ -1,8 +1,9 @@
 /* reptile.c - Reptile (Nichol et al. 2018) and FedAvg (McMahan et al. 2017).
  *
  * Both train on a task's support and query together, and their "gradient" is the
- * way back: theta0 - thetaT.  They differ only at test time: Reptile fine-tunes on
- * the support, FedAvg does not (the paper, section 3.3).
+ * way back: theta0 - thetaT, summed up step by step (the difference of two nearly
+ * equal vectors would lose the digits of a small inner.lr).  They differ only at test time: Reptile
+ * fine-tunes on the support, FedAvg does not (the paper, section 3.3).
  *
  * Defaults: the paper's appendix C.2 (10 steps of 0.001, 50 at test time).
  */
@@ -36,8 +37,9 @@ static void reptile_meta_grad(const struct method *m, struct lane *lane, const s
 
     w.index = shuffled ? f->inner_index : f->both_index;
     w.label = shuffled ? f->inner_label : f->both_label;
+    w.moved = grad;
+    net->k->zero(lane->dev, grad.at, (size_t)tasks * net->len * net->k->elem);
     walk_run(&w, lane, &s->inner, steps, f->images);
-    net->k->axpy(lane->dev, tasks, net->trained, grad, theta, -1, w.theta[steps]);
     copy_statistics(lane, tasks, grad, w.grad); /* running averages follow the last step */
     if (predict)
         query_pass_forward(&out->pass, lane, f, w.theta[steps]);
