@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct importer importer_omniglot, importer_miniimagenet, importer_leaf;
+extern const struct importer importer_omniglot, importer_miniimagenet, importer_leaf,
+    importer_folder, importer_table, importer_arrays, importer_idx;
 
 static const struct importer *const importers[] = {
-    &importer_omniglot,
-    &importer_miniimagenet,
-    &importer_leaf,
+    &importer_omniglot, &importer_miniimagenet, &importer_leaf, &importer_folder,
+    &importer_table,    &importer_arrays,       &importer_idx,
 };
 enum { IMPORTERS = sizeof importers / sizeof *importers };
 

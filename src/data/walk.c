@@ -32,7 +32,9 @@ struct walk {
 static void set_place(struct walk *w, const char *name)
 {
     free(w->place);
-    w->place = name ? mem_print("%s: %s", w->path, name) : mem_string(w->path);
+    w->place = !name       ? mem_string(w->path)
+               : w->folder ? mem_print("%s/%s", w->path, name)
+                           : mem_print("%s: %s", w->path, name);
 }
 
 const char *walk_place(struct walk *w)
@@ -129,6 +131,14 @@ static void new_archive(struct walk *w)
     archive_read_support_filter_all(w->archive);
 }
 
+/* Zip files only with the directory at their end, so that one cut short is refused. */
+static void support_archives(struct walk *w)
+{
+    new_archive(w);
+    archive_read_support_format_tar(w->archive);
+    archive_read_support_format_zip_seekable(w->archive);
+}
+
 static int not_an_archive(struct walk *w)
 {
     return fail(METE_EFORMAT, "%s: not an archive that can be read: %s", w->path, reason(w));
@@ -136,9 +146,7 @@ static int not_an_archive(struct walk *w)
 
 static int open_archive(struct walk *w)
 {
-    new_archive(w);
-    archive_read_support_format_tar(w->archive);
-    archive_read_support_format_zip(w->archive);
+    support_archives(w);
     if (archive_read_open_filename(w->archive, w->path, BLOCK) != ARCHIVE_OK)
         return not_an_archive(w);
     return 0;
@@ -157,9 +165,7 @@ static int open_raw(struct walk *w)
 int walk_open_memory(struct walk **out, const char *name, const void *data, size_t size)
 {
     struct walk *w = new_walk(name);
-    new_archive(w);
-    archive_read_support_format_tar(w->archive);
-    archive_read_support_format_zip(w->archive);
+    support_archives(w);
     w->total = (double)size;
     if (archive_read_open_memory(w->archive, data, size) != ARCHIVE_OK) {
         int err = not_an_archive(w);

@@ -28,7 +28,8 @@ int64_t walk_read(void *walk, void *to, size_t size);
 /* The whole current file into a new buffer, refused beyond `limit` bytes. */
 int walk_read_all(struct walk *w, size_t limit, void **data, size_t *size);
 
-/* "ARCHIVE: FILE", for errors about the current file; lives until the next walk_next. */
+/* "ARCHIVE: FILE" or "FOLDER/FILE", for errors about the current file; lives until the next
+ * walk_next. */
 const char *walk_place(struct walk *w);
 /* Bytes of the archive read so far and in all, for progress; 0 in all if unknown. */
 void walk_progress(struct walk *w, double *done, double *total);

@@ -29,7 +29,7 @@ enum { KIND_AUTO, KIND_PIXELS, KIND_ROWS };
 
 struct settings {
     int classes, kind;
-    bool drop;
+    bool drop, invert;
 };
 
 static const struct param params[] = {
@@ -40,6 +40,8 @@ static const struct param params[] = {
         "square images in steps of 1/255, or rows of numbers; auto looks at the first"),
     PARAM_BOOL_ROW(struct settings, drop, "drop_repeats", 1,
                    "drop the first image of a user where LEAF has it twice"),
+    PARAM_BOOL_ROW(struct settings, invert, "invert", 0,
+                   "a learner sees ink as 1 and paper as 0, not paper as 1"),
     {0},
 };
 
@@ -424,8 +426,12 @@ static void describe(struct leaf *l, struct import_job *job)
     about->user_names = names_take(&l->users);
     about->licence = mem_string("BSD-2-Clause (LEAF)");
     about->source = mem_string("LEAF, Caldas et al. (2018), https://leaf.cmu.edu");
-    if (l->rows)
+    if (l->rows) {
         about->scale = 1;
+    } else if (l->set->invert) {
+        about->scale = -1 / 255.0f;
+        about->shift = 1;
+    }
     builder_note(job->builder, "repeats dropped", "%d", l->dropped);
 }
 

@@ -1,0 +1,247 @@
+/* arrays.c - NumPy arrays: x.npy y.npy [user.npy [part.npy]], or one .npz that holds
+ * arrays of these names.
+ *
+ * x is (items, h, w) or (items, h, w, c) uint8 for images, or (items, d) of any type
+ * for rows.  y and user are whole numbers, which need not begin at 0; part is 0
+ * (train) or 1 (test).
+ */
+#include "data/dataset_own.h"
+#include "data/importer.h"
+#include "data/relabel.h"
+#include "data/walk.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_BYTES = 4 << 20 };
+static const size_t member_max = (size_t)64 << 30;
+static const char *const names[OWN_ARRAYS] = {"x", "y", "user", "part"};
+
+struct settings {
+    bool invert;
+};
+
+static const struct param params[] = {
+    PARAM_BOOL_ROW(struct settings, invert, "invert", 0,
+                   "a learner sees images as 1 - value / 255, not value / 255"),
+    {0},
+};
+
+struct arrays {
+    struct npy file[OWN_ARRAYS]; /* .array.data NULL: not given */
+    char *name[OWN_ARRAYS];      /* for errors */
+    void *memory[OWN_ARRAYS];    /* what a member of an npz was read into */
+};
+
+/* ---- the files ---- */
+
+static int read_member(struct arrays *a, struct walk *w, int which)
+{
+    size_t size = 0;
+    if (a->name[which])
+        return fail(METE_EFORMAT, "%s: occurs twice", walk_place(w));
+    a->name[which] = mem_string(walk_place(w));
+    int err = walk_read_all(w, member_max, &a->memory[which], &size);
+    return err ? err : npy_open_memory(&a->file[which], a->name[which], a->memory[which], size);
+}
+
+static int open_npz(struct arrays *a, const char *path)
+{
+    struct walk *w = NULL;
+    const char *name = NULL;
+    int err = walk_open(&w, path);
+    while (!err && !(err = walk_next(w, &name)) && name)
+        for (int i = 0; i < OWN_ARRAYS && !err; i++) {
+            char member[16];
+            snprintf(member, sizeof member, "%s.npy", names[i]);
+            if (strcmp(name, member) == 0) {
+                err = read_member(a, w, i);
+                break; /* `name` is gone if that failed */
+            }
+        }
+    walk_close(w);
+    for (int i = OWN_X; i <= OWN_Y && !err; i++)
+        if (!a->name[i])
+            err = fail(METE_EFORMAT,
+                       "%s: holds no array '%s'; expected x, y and perhaps user and "
+                       "part",
+                       path, names[i]);
+    return err;
+}
+
+static int open_npys(struct arrays *a, const struct import_job *job)
+{
+    int err = 0;
+    for (int i = 0; i < job->n && !err; i++) {
+        a->name[i] = mem_string(job->paths[i]);
+        err = npy_open(&a->file[i], a->name[i]);
+    }
+    return err;
+}
+
+static void release(struct arrays *a)
+{
+    for (int i = 0; i < OWN_ARRAYS; i++) {
+        npy_close(&a->file[i]);
+        free(a->name[i]);
+        free(a->memory[i]);
+    }
+}
+
+/* ---- x ---- */
+
+static int x_shape(struct arrays *a, struct builder *b, bool *rows)
+{
+    const struct ndarray *x = &a->file[OWN_X].array;
+    char words[160];
+    ndarray_words(x, words, sizeof words);
+    *rows = x->rank == 2;
+    for (int i = 0; i < x->rank; i++)
+        if (x->shape[i] < 1 || (i > 0 && x->shape[i] > 1 << 20))
+            return fail(METE_EFORMAT, "%s: %s cannot be items", a->name[OWN_X], words);
+    if (*rows)
+        return builder_shape(b, 1, 1, (int)x->shape[1], true);
+    if (x->rank != 3 && x->rank != 4)
+        return fail(METE_EFORMAT,
+                    "%s: expected images (items, h, w) or (items, h, w, c), or rows (items, d), "
+                    "got %s",
+                    a->name[OWN_X], words);
+    if (x->dtype != DTYPE_U8)
+        return fail(METE_EFORMAT,
+                    "%s: expected uint8 images, got %s; save (x * 255).round().astype('uint8'), or "
+                    "rows (items, d)",
+                    a->name[OWN_X], words);
+    return builder_shape(b, (int)x->shape[1], (int)x->shape[2], x->rank == 4 ? (int)x->shape[3] : 1,
+                         false);
+}
+
+/* Puts items first..first+n-1; floats (n, d) is scratch for rows. */
+static int put_batch(struct arrays *a, struct builder *b, bool rows, int64_t first, int64_t n,
+                     float *floats)
+{
+    struct ndarray part = a->file[OWN_X].array;
+    size_t item = part.bytes / (size_t)part.shape[0];
+    part.data = (const char *)part.data + (size_t)first * item;
+    part.bytes = (size_t)n * item;
+    part.shape[0] = n;
+    if (!rows)
+        return builder_put(b, first, part.data, n);
+    ndarray_to_float(&part, floats);
+    int err = dataset_check_rows(a->name[OWN_X], floats, first, n, (int)part.shape[1]);
+    return err ? err : builder_put(b, first, floats, n);
+}
+
+static int put_x(struct arrays *a, struct import_job *job, bool rows)
+{
+    const struct ndarray *x = &a->file[OWN_X].array;
+    int64_t items = x->shape[0];
+    size_t item = rows ? (size_t)x->shape[1] * sizeof(float) : x->bytes / (size_t)items;
+    int64_t batch = item < BATCH_BYTES ? (int64_t)(BATCH_BYTES / item) : 1;
+    float *floats = rows ? mem_array((size_t)batch, item) : NULL;
+    int err = 0;
+    for (int64_t first = 0; first < items && !err; first += batch) {
+        int64_t n = items - first < batch ? items - first : batch;
+        err = put_batch(a, job->builder, rows, first, n, floats);
+        if (!err)
+            err = progress("arrays", (double)(first + n), (double)items);
+    }
+    free(floats);
+    return err;
+}
+
+/* ---- y, user and part ---- */
+
+static int check_vector(const struct arrays *a, int which, int64_t items)
+{
+    const struct ndarray *v = &a->file[which].array;
+    const unsigned whole = DTYPE_SET(DTYPE_U8) | DTYPE_SET(DTYPE_I32) | DTYPE_SET(DTYPE_I64);
+    return ndarray_check(v, a->name[which], whole, 1, &items);
+}
+
+/* Labels or users; how many different ones, or a failure. */
+static int read_vector(const struct arrays *a, int which, int64_t items, const int32_t **out,
+                       char ***texts)
+{
+    int err = check_vector(a, which, items);
+    if (err)
+        return err;
+    int64_t *value = mem_array((size_t)items, sizeof *value);
+    int32_t *number = mem_array((size_t)items, sizeof *number);
+    ndarray_to_int64(&a->file[which].array, value);
+    int n = relabel(value, items, number, texts);
+    free(value);
+    *out = number;
+    return n;
+}
+
+static int read_part(const struct arrays *a, int64_t items, const uint8_t **out)
+{
+    int err = check_vector(a, OWN_PART, items);
+    if (err)
+        return err;
+    int64_t *value = mem_array((size_t)items, sizeof *value);
+    uint8_t *part = mem_alloc((size_t)items);
+    *out = part;
+    ndarray_to_int64(&a->file[OWN_PART].array, value);
+    for (int64_t i = 0; i < items && !err; i++) {
+        part[i] = (uint8_t)value[i];
+        if (value[i] != PART_TRAIN && value[i] != PART_TEST)
+            err = fail(METE_EFORMAT, "%s: item %lld is %lld, expected 0 (train) or 1 (test)",
+                       a->name[OWN_PART], (long long)i, (long long)value[i]);
+    }
+    free(value);
+    return err;
+}
+
+static int read_all(struct arrays *a, struct import_job *job)
+{
+    struct dataset *about = &job->about;
+    bool rows;
+    int err = x_shape(a, job->builder, &rows), n;
+    if (err)
+        return err;
+    about->items = a->file[OWN_X].array.shape[0];
+    if ((n = read_vector(a, OWN_Y, about->items, &about->y, &about->class_names)) < 0)
+        return n;
+    about->classes = n;
+    if (a->name[OWN_USER]) {
+        if ((n = read_vector(a, OWN_USER, about->items, &about->user, &about->user_names)) < 0)
+            return n;
+        about->users = n;
+    }
+    if (a->name[OWN_PART] && (err = read_part(a, about->items, &about->part)))
+        return err;
+    if (a->name[OWN_PART] && !a->name[OWN_USER])
+        return fail(METE_EFORMAT, "%s: parts are those of users, and there is no user array",
+                    a->name[OWN_PART]);
+    const struct settings *set = job->settings;
+    about->scale = rows ? 1 : set->invert ? -1 / 255.0f : 1 / 255.0f;
+    about->shift = !rows && set->invert ? 1 : 0;
+    return put_x(a, job, rows);
+}
+
+static int import_arrays(struct import_job *job)
+{
+    struct arrays a = {0};
+    int err = job->n == 1 ? open_npz(&a, job->paths[0]) : open_npys(&a, job);
+    if (!err)
+        err = read_all(&a, job);
+    release(&a);
+    return err;
+}
+
+const struct importer importer_arrays = {
+    .name = "arrays",
+    .summary = "NumPy arrays: images or rows, with labels and perhaps users",
+    .usage = "x.npy y.npy [user.npy [part.npy]] | DATA.npz",
+    .least = 1,
+    .most = 4,
+    .settings_size = sizeof(struct settings),
+    .params = params,
+    .run = import_arrays,
+};

@@ -1,0 +1,76 @@
+/* test_csv.c - the CSV reader. */
+#include "data/csv.h"
+#include "test.h"
+
+struct text {
+    const char *at;
+    size_t left, chunk; /* at most so many bytes a read */
+};
+
+static int64_t read_text(void *user, void *to, size_t size)
+{
+    struct text *t = user;
+    size_t n = size < t->chunk ? size : t->chunk;
+    n = n < t->left ? n : t->left;
+    memcpy(to, t->at, n);
+    t->at += n;
+    t->left -= n;
+    return (int64_t)n;
+}
+
+/* All fields as "a|b;c|d;" or the failure's sentence. */
+static const char *parse(const char *csv, size_t chunk)
+{
+    static char out[1024];
+    struct text text = {csv, strlen(csv), chunk};
+    struct csv c;
+    bool more;
+    int err;
+    *out = '\0';
+    csv_open(&c, "f.csv", ',', read_text, &text);
+    while (!(err = csv_next(&c, &more)) && more) {
+        for (int i = 0; i < c.n; i++)
+            snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s", i ? "|" : "", c.field[i]);
+        strcat(out, ";");
+    }
+    csv_close(&c);
+    return err ? mete_errmsg() : out;
+}
+
+TEST(records_and_fields_are_separated)
+{
+    CHECK_STR(parse("a,b\nc,d\n", 100), "a|b;c|d;");
+    CHECK_STR(parse("a,b\r\nc,d", 100), "a|b;c|d;");
+    CHECK_STR(parse("a,,\n,x", 100), "a||;|x;");
+    CHECK_STR(parse("", 100), "");
+    CHECK_STR(parse("\n\na\n\n", 100), "a;");
+    CHECK_STR(parse("\xef\xbb\xbf"
+                    "a,b\n",
+                    100),
+              "a|b;");
+}
+
+TEST(quoted_fields_may_hold_anything)
+{
+    CHECK_STR(parse("\"a,b\",c\n", 100), "a,b|c;");
+    CHECK_STR(parse("\"say \"\"hi\"\"\"\n", 100), "say \"hi\";");
+    CHECK_STR(parse("\"two\nlines\",x\n", 100), "two\nlines|x;");
+    CHECK_STR(parse("\"\",\"\"\n", 100), "|;");
+}
+
+TEST(reads_of_one_byte_give_the_same)
+{
+    const char *csv = "a,\"b \"\"x\"\"\"\r\n\"c\nd\",e\r\n\r\nf,g";
+    CHECK_STR(parse(csv, 1), "a|b \"x\";c\nd|e;f|g;");
+}
+
+TEST(faults_have_their_place)
+{
+    CHECK_STR(parse("a,b\nc,\"d", 100), "f.csv:2:3: a quoted field that does not end");
+    CHECK_STR(parse("a,b\"c\n", 100), "f.csv:1:4: a quote inside a field that is not quoted");
+    CHECK_STR(parse("a\n\"b\"c\n", 100), "f.csv:2:4: text after the closing quote of a field");
+    CHECK_STR(parse("a\rb\n", 100), "f.csv:1:3: a carriage return inside a line");
+}
+
+TESTS(T(records_and_fields_are_separated), T(quoted_fields_may_hold_anything),
+      T(reads_of_one_byte_give_the_same), T(faults_have_their_place))
