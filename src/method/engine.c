@@ -103,10 +103,9 @@ static int open_lanes(struct engine *e)
     shape.tasks = e->k->whole_shard ? e->meta_batch : 1;
     struct lane measured = measure_lane(e, &shape, false);
     e->lanes = mem_array((size_t)e->n_lanes, sizeof *e->lanes);
-    e->learners = mem_array((size_t)e->n_lanes, sizeof *e->learners);
+    e->learner.engine = e;
     for (int i = 0; i < e->n_lanes; i++) {
         e->lanes[i] = (struct lane){.net = &e->net};
-        e->learners[i] = (struct learner){.engine = e, .lane = i};
         int err = i == 0 ? 0 : e->k->open(&e->lanes[i].dev, &e->device);
         if (err)
             return err;
@@ -184,8 +183,8 @@ void engine_close(struct engine *e)
 {
     if (!e)
         return;
+    learner_release(&e->learner);
     for (int i = 0; e->lanes && i < e->n_lanes; i++) {
-        learner_release(&e->learners[i]);
         if (!e->lanes[i].dev)
             continue;
         e->k->release(e->lanes[i].dev, e->lanes[i].mem.base, e->lanes[i].mem.size);
@@ -199,7 +198,6 @@ void engine_close(struct engine *e)
     }
     pool_close(e->pool);
     free(e->lanes);
-    free(e->learners);
     free(e->losses);
     free(e);
 }
@@ -430,9 +428,9 @@ double engine_flops(const struct engine *e, const struct shape *shape)
     return both * net_flops(&e->net, FLOPS_BOTH) + hvp * net_flops(&e->net, FLOPS_HVP);
 }
 
-struct learner *engine_learner(struct engine *e, int lane)
+struct learner *engine_learner(struct engine *e)
 {
-    return &e->learners[lane];
+    return &e->learner;
 }
 
 void *engine_theta(const struct engine *e)

@@ -64,7 +64,7 @@ int64_t engine_steps(const struct engine *e); /* optimiser steps taken */
 void engine_set_steps(struct engine *e, int64_t steps);
 bool engine_finite(struct engine *e); /* no NaN or infinity in the weights */
 
-/* The learner of a lane (0..lanes-1), with the engine's current weights. */
-struct learner *engine_learner(struct engine *e, int lane);
+/* The engine's learner, with its current weights; it uses all lanes. */
+struct learner *engine_learner(struct engine *e);
 
 #endif

@@ -6,7 +6,6 @@
 
 struct learner {
     struct engine *engine;
-    int lane;
     int tasks;             /* of the last adapt */
     struct items *support; /* (tasks) what they were adapted to, kept here */
     int32_t *kept;         /* its indices and labels */
@@ -33,7 +32,7 @@ struct engine {
     int gradient_tasks;
     struct pool *pool;
     struct lane *lanes;
-    struct learner *learners;
+    struct learner learner;
     int n_lanes;
     void *vectors;
     size_t vectors_bytes, planned;

@@ -1,4 +1,4 @@
-/* learner.c - adapting to tasks and predicting, on one lane of an engine. */
+/* learner.c - adapting to tasks and predicting, on all lanes of an engine. */
 #include "method/engine_private.h"
 #include "method/feed.h"
 #include "base/error.h"
@@ -13,11 +13,11 @@ enum { PREDICT_MAX = 512 };
 void learner_release(struct learner *l)
 {
     struct engine *e = l->engine;
-    if (e && e->lanes && e->lanes[l->lane].dev)
-        e->k->release(e->lanes[l->lane].dev, l->adapted, l->adapted_bytes);
+    if (e && e->dev)
+        e->k->release(e->dev, l->adapted, l->adapted_bytes);
     free(l->support);
     free(l->kept);
-    *l = (struct learner){.engine = e, .lane = l->lane};
+    *l = (struct learner){.engine = e};
 }
 
 int learner_ways(const struct learner *l)
@@ -54,26 +54,61 @@ static void keep_support(struct learner *l, int tasks, const struct items *suppo
 static int reserve_adapted(struct learner *l, int tasks)
 {
     struct engine *e = l->engine;
-    struct lane *lane = &e->lanes[l->lane];
     size_t bytes = (size_t)tasks * e->net.len * e->k->elem;
     if (bytes <= l->adapted_bytes)
         return 0;
-    e->k->release(lane->dev, l->adapted, l->adapted_bytes);
+    e->k->release(e->dev, l->adapted, l->adapted_bytes);
     l->adapted = NULL;
     l->adapted_bytes = 0;
-    int err = e->k->alloc(lane->dev, bytes, &l->adapted);
+    int err = e->k->alloc(e->dev, bytes, &l->adapted);
     if (!err)
         l->adapted_bytes = bytes;
     return err;
 }
 
-static int adapt_all(struct learner *l, const struct lesson *lessons)
+/* The weights of task `first` and those after it. */
+static struct vec weights_of(const struct learner *l, int first)
 {
     struct engine *e = l->engine;
-    struct lane *lane = &e->lanes[l->lane];
-    struct shape shape = shape_of(lessons, l->tasks);
+    if (!l->moved)
+        return (struct vec){engine_theta(e), 0};
+    return (struct vec){(char *)l->adapted + (size_t)first * e->net.len * e->k->elem, e->net.len};
+}
+
+/* ---- sharing tasks out ---- */
+
+/* Adapting or predicting for some tasks: n lessons from `first` on, on one lane. */
+struct job {
+    struct learner *l;
+    const struct lesson *lessons; /* of all tasks */
+    int done;                     /* query images predicted before */
+    float *const *probs, *const *reps;
+    int (*run)(struct job *j, struct lane *lane, int first, int n);
+};
+
+static int job_piece(void *user, int piece, int lane)
+{
+    struct job *j = user;
+    return j->run(j, &j->l->engine->lanes[lane], piece, 1);
+}
+
+static int job_run(struct job *j)
+{
+    struct engine *e = j->l->engine;
+    if (e->k->whole_shard)
+        return j->run(j, &e->lanes[0], 0, j->l->tasks);
+    return pool_run(e->pool, j->l->tasks, job_piece, j);
+}
+
+/* ---- adapting ---- */
+
+static int adapt_some(struct job *j, struct lane *lane, int first, int n)
+{
+    struct engine *e = j->l->engine;
+    const struct lesson *lessons = j->lessons + first;
+    struct shape shape = shape_of(lessons, n);
     struct lane measure = {.net = &e->net};
-    struct vec theta = {engine_theta(e), 0}, adapted = {l->adapted, e->net.len};
+    struct vec theta = {engine_theta(e), 0}, adapted = weights_of(j->l, first);
     struct feed f;
     feed_take(&f, &measure, &shape, 0, false, &e->images);
     e->method->ops->adapt(e->method, &measure, &f, theta, adapted);
@@ -89,12 +124,11 @@ static int adapt_all(struct learner *l, const struct lesson *lessons)
 
 int learner_adapt(struct learner *l, int tasks, const struct items *support)
 {
-    const struct method_ops *ops = l->engine->method->ops;
     bool any = false;
     for (int t = 0; t < tasks; t++)
         any = any || support[t].n > 0;
     keep_support(l, tasks, support);
-    l->moved = ops->adapt && any;
+    l->moved = l->engine->method->ops->adapt && any;
     if (!l->moved)
         return 0;
     int err = reserve_adapted(l, tasks);
@@ -103,36 +137,61 @@ int learner_adapt(struct learner *l, int tasks, const struct items *support)
     struct lesson *lessons = mem_array((size_t)tasks, sizeof *lessons);
     for (int t = 0; t < tasks; t++)
         lessons[t] = (struct lesson){.support = l->support[t]};
-    err = adapt_all(l, lessons);
+    struct job j = {.l = l, .lessons = lessons, .run = adapt_some};
+    err = job_run(&j);
     free(lessons);
     return err;
 }
 
-/* Copies rows first..first+n-1 of each task's (rows, width) block to the callers'. */
-static void hand_out(int tasks, const struct lesson *lessons, const float *block, int rows,
-                     int first, int width, int done, float *const *to)
+/* ---- predicting ---- */
+
+/* Copies rows first.. of each task's (rows, width) block to where the caller wants them. */
+static void hand_out(const struct job *j, int first_task, int n, const float *block,
+                     const struct prediction *p, int width, float *const *to)
 {
-    for (int t = 0; t < tasks; t++) {
-        int n = lessons[t].query.n;
-        if (!to[t] || n == 0)
+    for (int t = 0; t < n; t++) {
+        int images = j->lessons[first_task + t].query.n;
+        float *at = to[first_task + t];
+        if (!at || images == 0)
             continue;
-        const float *from = block + ((size_t)t * (size_t)rows + (size_t)first) * (size_t)width;
-        memcpy(to[t] + (size_t)done * (size_t)width, from,
-               (size_t)n * (size_t)width * sizeof(float));
+        size_t row = (size_t)t * (size_t)p->pass.batch.n + (size_t)p->first;
+        memcpy(at + (size_t)j->done * (size_t)width, block + row * (size_t)width,
+               (size_t)images * (size_t)width * sizeof *at);
     }
 }
 
-static int predict_piece(struct learner *l, const struct lesson *lessons, int done,
-                         float *const *probs, float *const *reps)
+static void fetch(const struct job *j, struct lane *lane, int first, int n,
+                  const struct prediction *p)
 {
-    struct engine *e = l->engine;
-    struct lane *lane = &e->lanes[l->lane];
-    struct shape shape = shape_of(lessons, l->tasks);
+    struct engine *e = j->l->engine;
+    int last, features = net_features(&e->net);
+    const struct layer *layer = net_feature_layer(&e->net, &last);
+    size_t rows = (size_t)n * (size_t)p->pass.batch.n;
+    size_t width = (size_t)(features > e->ways ? features : e->ways);
+    float *block = mem_array(rows * width, sizeof *block);
+    if (j->probs) {
+        e->k->download(lane->dev, block, p->probs, rows * (size_t)e->ways * sizeof *block);
+        hand_out(j, first, n, block, p, e->ways, j->probs);
+    }
+    if (j->reps) {
+        e->k->rows(lane->dev, layer, &p->pass.batch,
+                   e->k->out(layer, &p->pass.batch, p->pass.cache[last]), block);
+        hand_out(j, first, n, block, p, features, j->reps);
+    }
+    free(block);
+}
+
+static int predict_some(struct job *j, struct lane *lane, int first, int n)
+{
+    struct engine *e = j->l->engine;
+    const struct lesson *lessons = j->lessons + first;
+    struct shape shape = shape_of(lessons, n);
     struct lane measure = {.net = &e->net};
-    struct vec theta =
-        l->moved ? (struct vec){l->adapted, e->net.len} : (struct vec){engine_theta(e), 0};
-    struct prediction p;
+    struct vec theta = weights_of(j->l, first);
+    struct prediction p = {.wanted = true};
     struct feed f;
+    if (shape.query == 0)
+        return 0;
     feed_take(&f, &measure, &shape, 0, false, &e->images);
     e->method->ops->predict(e->method, &measure, &f, e->ways, theta, &p);
     int err = lane_fit(lane, &measure);
@@ -142,23 +201,18 @@ static int predict_piece(struct learner *l, const struct lesson *lessons, int do
     feed_take(&f, lane, &shape, 0, false, &e->images);
     feed_fill(&f, lane, &shape, 0, false, lessons, e->seed);
     e->method->ops->predict(e->method, lane, &f, e->ways, theta, &p);
-
-    size_t rows = (size_t)l->tasks * (size_t)p.pass.batch.n;
-    int width = learner_features(l) > e->ways ? learner_features(l) : e->ways, last;
-    float *block = mem_array(rows * (size_t)width, sizeof *block);
-    if (probs) {
-        e->k->download(lane->dev, block, p.probs, rows * (size_t)e->ways * sizeof *block);
-        hand_out(l->tasks, lessons, block, p.pass.batch.n, p.first, e->ways, done, probs);
-    }
-    if (reps) {
-        const struct layer *layer = net_feature_layer(&e->net, &last);
-        e->k->rows(lane->dev, layer, &p.pass.batch,
-                   e->k->out(layer, &p.pass.batch, p.pass.cache[last]), block);
-        hand_out(l->tasks, lessons, block, p.pass.batch.n, p.first, learner_features(l), done,
-                 reps);
-    }
-    free(block);
+    fetch(j, lane, first, n, &p);
     return e->k->sync(lane->dev);
+}
+
+/* The images done.. of a query set, at most PREDICT_MAX. */
+static struct items piece_of(const struct items *all, int done)
+{
+    int left = all->n - done;
+    if (left <= 0)
+        return (struct items){0};
+    return (struct items){all->at + done, all->label ? all->label + done : NULL,
+                          left < PREDICT_MAX ? left : PREDICT_MAX};
 }
 
 int learner_predict(struct learner *l, int tasks, const struct items *query, float *const *probs,
@@ -170,16 +224,11 @@ int learner_predict(struct learner *l, int tasks, const struct items *query, flo
     for (int t = 0; t < tasks; t++)
         largest = query[t].n > largest ? query[t].n : largest;
     struct lesson *lessons = mem_array((size_t)tasks, sizeof *lessons);
-    for (int done = 0; done < largest && !err; done += PREDICT_MAX) {
-        for (int t = 0; t < tasks; t++) {
-            int left = query[t].n - done, n = left < 0             ? 0
-                                              : left < PREDICT_MAX ? left
-                                                                   : PREDICT_MAX;
-            lessons[t].support = l->support[t];
-            lessons[t].query = (struct items){query[t].at + done,
-                                              query[t].label ? query[t].label + done : NULL, n};
-        }
-        err = predict_piece(l, lessons, done, probs, reps);
+    struct job j = {.l = l, .lessons = lessons, .probs = probs, .reps = reps, .run = predict_some};
+    for (j.done = 0; j.done < largest && !err; j.done += PREDICT_MAX) {
+        for (int t = 0; t < tasks; t++)
+            lessons[t] = (struct lesson){l->support[t], piece_of(&query[t], j.done), 0};
+        err = job_run(&j);
     }
     free(lessons);
     return err;

@@ -1,7 +1,8 @@
 /* learner.h - a meta-learned model at work on tasks: adapt, then predict.
  *
  * This is all that strategies, evaluation and applications see of a method.  It
- * works on `tasks` tasks at once (one on a CPU thread, many on a GPU).
+ * works on `tasks` tasks at once: shared out over threads, or all in one call of a
+ * GPU.  What it computes for a task does not depend on the others.
  */
 #ifndef METHOD_LEARNER_H
 #define METHOD_LEARNER_H

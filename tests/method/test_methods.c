@@ -211,7 +211,7 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
         bool steps = method_at(i)->adapt != NULL;
         CHECK_OK(
             open_engine(&e, &m, "cpu", 1, 1, method_at(i)->name, steps ? gradient_sets : sets));
-        struct learner *l = engine_learner(e, 0);
+        struct learner *l = engine_learner(e);
         struct lesson task = lesson_at(0, 9, 9);
         float probs[9 * WAYS], reps[9 * 16];
         float *probs_of[] = {probs}, *reps_of[] = {reps};
