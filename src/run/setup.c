@@ -13,12 +13,10 @@ static const struct param train_params[] = {
     PARAM_CHOICE_ROW(struct train_settings, reuse, "reuse", "epochs|draw", 0,
                      "how bought tasks are used again: shuffled epochs, or drawn with replacement"),
     PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
-                  "meta-updates between validations"),
+                  "meta-updates between validations, each of which leaves a checkpoint"),
     PARAM_INT_ROW(struct train_settings, val_tasks, "val_tasks", 200, 1, 1e6, "validation tasks"),
     PARAM_INT_ROW(struct train_settings, val_shots, "val_shots", 1, 1, 1e6,
                   "shots of the validation supports"),
-    PARAM_INT_ROW(struct train_settings, checkpoint_every, "checkpoint_every", 100, 1, 1e8,
-                  "meta-updates between checkpoints on disk"),
     {0},
 };
 
@@ -26,6 +24,9 @@ static const struct param test_params[] = {
     PARAM_INT_ROW(struct test_settings, tasks, "tasks", 600, 1, 1e6, "test tasks"),
     PARAM_INT_ROW(struct test_settings, query, "query", 1, 1, 1e6,
                   "query items per class of a few-shot test task"),
+    PARAM_INT_ROW(
+        struct test_settings, seed, "seed", 0, 0, 1e9,
+        "of validation and test tasks; apart from the run's, so that all runs meet the same"),
     PARAM_TEXT_ROW(struct test_settings, shots, "shots", "1,5", "shots of the test supports"),
     PARAM_TEXT_ROW(struct test_settings, support, "support", "stratified",
                    "who chooses validation and test supports: a label strategy"),

@@ -13,11 +13,10 @@
 struct train_settings {
     int steps, meta_batch, reuse; /* reuse: 0 epochs, 1 draw */
     int validate_every, val_tasks, val_shots;
-    int checkpoint_every;
 };
 
 struct test_settings {
-    int tasks, query;
+    int tasks, query, seed;
     char shots[PARAM_TEXT_SIZE];   /* "1,5" */
     char support[PARAM_TEXT_SIZE]; /* a label strategy */
 };

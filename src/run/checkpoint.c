@@ -1,0 +1,276 @@
+/* checkpoint.c - a run's state on disk.
+ *
+ * Two files, each written whole or not at all: collection.safetensors, the tasks
+ * bought and the ledger, rewritten when they grew; checkpoint.safetensors, the
+ * weights (by PyTorch's names), the optimiser, the best weights, counters and
+ * history.  The collection may be ahead of the checkpoint, never behind: what is
+ * past the checkpoint's counters is dropped.
+ */
+#include "run/train.h"
+#include "run/weights.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum counters {
+    C_STEP,
+    C_OPTIMISER,
+    C_ASKED,
+    C_SPENT,
+    C_BOUGHT,
+    C_ROWS,
+    C_LABELS,
+    C_TASKS,
+    C_BEST_STEP,
+    COUNTERS
+};
+enum { HISTORY_FIELDS = 7 };
+
+static void path_of(char out[4096], const char *folder, const char *file)
+{
+    snprintf(out, 4096, "%s/%s", folder, file);
+}
+
+void checkpoint_remove(const char *folder)
+{
+    static const char *const files[] = {"checkpoint.safetensors", "collection.safetensors"};
+    for (int i = 0; i < 2; i++) {
+        char path[4096];
+        path_of(path, folder, files[i]);
+        unlink(path);
+    }
+}
+
+static struct safetensor vector_of(const char *name, enum dtype type, int64_t n, const void *data)
+{
+    return (struct safetensor){name, {.dtype = type, .rank = 1, .shape = {n}, .data = data}};
+}
+
+static int write_collection(const struct trainer *t)
+{
+    char path[4096];
+    const struct ledger_row *rows;
+    int64_t n = ledger_rows(t->ledger, &rows);
+    int32_t *flat;
+    size_t len = collection_flatten(&t->bought, &flat);
+    const struct safetensor out[] = {
+        vector_of("tasks", DTYPE_I32, (int64_t)len, flat),
+        vector_of("ledger", DTYPE_U8, n * (int64_t)sizeof *rows, rows),
+    };
+    path_of(path, t->folder, "collection.safetensors");
+    int err = safetensors_write(path, out, 2, NULL, 0);
+    free(flat);
+    return err;
+}
+
+/* Weights by name, then everything else by names with an '@', which no net uses. */
+static int write_state(struct trainer *t, const int64_t counters[COUNTERS], const double reals[2])
+{
+    const struct net *net = engine_net(t->engine);
+    struct net_tensor tensors[NET_TENSORS_MAX];
+    struct safetensor out[NET_TENSORS_MAX + 6];
+    int n = net_tensors(net, tensors), used = 0;
+    int64_t len = (int64_t)weights_len(net);
+    float *rows = mem_array(3 * (size_t)len, sizeof *rows), *at = rows;
+    char path[4096];
+    for (int v = 0; v < 3; v++)
+        weights_get(t->engine,
+                    (enum engine_vector[]){ENGINE_THETA, ENGINE_ADAM_M, ENGINE_ADAM_V}[v],
+                    rows + v * len);
+    for (int i = 0; i < n; at += tensors[i++].len) {
+        const int *s = tensors[i].shape;
+        out[used++] = (struct safetensor){tensors[i].name,
+                                          {.dtype = DTYPE_F32,
+                                           .rank = tensors[i].dims,
+                                           .shape = {s[0], s[1], s[2], s[3]},
+                                           .data = at}};
+    }
+    double(*history)[HISTORY_FIELDS] = mem_array((size_t)t->n_history, sizeof *history);
+    for (int i = 0; i < t->n_history; i++) {
+        const struct store_checkpoint *h = &t->history[i];
+        memcpy(history[i],
+               (double[]){(double)h->step, (double)h->tasks, (double)h->labels, h->train_loss,
+                          h->accuracy, h->half, h->loss},
+               sizeof history[i]);
+    }
+    out[used++] = vector_of("@adam_m", DTYPE_F32, len, rows + len);
+    out[used++] = vector_of("@adam_v", DTYPE_F32, len, rows + 2 * len);
+    out[used++] = vector_of("@best", DTYPE_F32, len, t->best);
+    out[used++] = vector_of("@history", DTYPE_F64, (int64_t)t->n_history * HISTORY_FIELDS, history);
+    out[used++] = vector_of("@counters", DTYPE_I64, COUNTERS, counters);
+    out[used++] = vector_of("@reals", DTYPE_F64, 2, reals);
+    path_of(path, t->folder, "checkpoint.safetensors");
+    int err = safetensors_write(path, out, used, NULL, 0);
+    free(rows);
+    free(history);
+    return err;
+}
+
+int checkpoint_write(struct trainer *t)
+{
+    struct ledger_totals totals = ledger_totals(t->ledger);
+    const struct ledger_row *rows;
+    const int64_t counters[COUNTERS] = {
+        [C_STEP] = t->step,          [C_OPTIMISER] = engine_steps(t->engine),
+        [C_ASKED] = t->asked,        [C_SPENT] = t->spent,
+        [C_BOUGHT] = t->bought.n,    [C_ROWS] = ledger_rows(t->ledger, &rows),
+        [C_LABELS] = totals.labels,  [C_TASKS] = totals.tasks,
+        [C_BEST_STEP] = t->best_step};
+    const double reals[2] = {totals.spent, t->best_accuracy};
+    int err = file_make_folder(t->folder);
+    if (!err && t->bought.n != t->written) {
+        err = write_collection(t);
+        t->written = t->bought.n;
+    }
+    return err ? err : write_state(t, counters, reals);
+}
+
+/* ---- reading ---- */
+
+static int get(const struct safetensors *f, const char *name, enum dtype type, int64_t n,
+               const struct ndarray **out)
+{
+    return safetensors_get(f, name, DTYPE_SET(type), 1, &n, out);
+}
+
+static int read_collection(struct trainer *t, const int64_t *counters, double spent)
+{
+    char path[4096];
+    struct safetensors *f = NULL;
+    const struct ndarray *tasks, *ledger;
+    if (counters[C_BOUGHT] == 0 && counters[C_ROWS] == 0)
+        return ledger_restore(t->ledger,
+                              (struct ledger_totals){spent, counters[C_LABELS], counters[C_TASKS]},
+                              NULL, 0);
+    path_of(path, t->folder, "collection.safetensors");
+    int err = safetensors_open(&f, path);
+    if (!err)
+        err = get(f, "tasks", DTYPE_I32, -1, &tasks);
+    if (!err)
+        err = get(f, "ledger", DTYPE_U8, -1, &ledger);
+    if (!err && ledger->bytes / sizeof(struct ledger_row) < (size_t)counters[C_ROWS])
+        err = fail(METE_EFORMAT, "%s: has fewer ledger rows than the checkpoint says", path);
+    if (!err) {
+        /* copies, since a mapping promises no alignment */
+        int32_t *flat = mem_array(tasks->bytes + 1, 1);
+        struct ledger_row *rows = mem_array(ledger->bytes + 1, 1);
+        memcpy(flat, tasks->data, tasks->bytes);
+        memcpy(rows, ledger->data, ledger->bytes);
+        err = collection_restore(&t->bought, flat, tasks->bytes / sizeof *flat,
+                                 (int)counters[C_BOUGHT]);
+        if (!err)
+            err = ledger_restore(
+                t->ledger, (struct ledger_totals){spent, counters[C_LABELS], counters[C_TASKS]},
+                rows, counters[C_ROWS]);
+        free(flat);
+        free(rows);
+    }
+    safetensors_close(f);
+    return err;
+}
+
+static int read_history(struct trainer *t, const struct safetensors *f)
+{
+    const struct ndarray *a;
+    int err = get(f, "@history", DTYPE_F64, -1, &a);
+    if (err)
+        return err;
+    int64_t n = ndarray_count(a) / HISTORY_FIELDS;
+    double *flat = mem_array((size_t)ndarray_count(a) + 1, sizeof *flat);
+    ndarray_to_double(a, flat);
+    t->history = mem_grow(t->history, (size_t)n + 1, sizeof *t->history);
+    for (t->n_history = 0; t->n_history < n; t->n_history++) {
+        const double *h = flat + t->n_history * HISTORY_FIELDS;
+        t->history[t->n_history] = (struct store_checkpoint){.step = (int64_t)h[0],
+                                                             .shots = t->setup->train.val_shots,
+                                                             .tasks = (int64_t)h[1],
+                                                             .labels = (int64_t)h[2],
+                                                             .train_loss = h[3],
+                                                             .accuracy = h[4],
+                                                             .half = h[5],
+                                                             .loss = h[6]};
+    }
+    free(flat);
+    return 0;
+}
+
+static int read_vectors(struct trainer *t, const struct safetensors *f, const char *path)
+{
+    const struct net *net = engine_net(t->engine);
+    int64_t len = (int64_t)weights_len(net);
+    static const char *const names[] = {"@adam_m", "@adam_v", "@best"};
+    float *row = mem_array((size_t)len, sizeof *row);
+    int err = model_read(path, net, row);
+    if (!err)
+        weights_put(t->engine, ENGINE_THETA, row);
+    for (int i = 0; i < 3 && !err; i++) {
+        const struct ndarray *a;
+        err = get(f, names[i], DTYPE_F32, len, &a);
+        if (err)
+            break;
+        ndarray_to_float(a, row);
+        if (i < 2)
+            weights_put(t->engine, i == 0 ? ENGINE_ADAM_M : ENGINE_ADAM_V, row);
+    }
+    if (err)
+        free(row);
+    else
+        t->best = row; /* the last one read */
+    return err;
+}
+
+static int read_state(struct trainer *t, const char *path)
+{
+    struct safetensors *f = NULL;
+    const struct ndarray *a;
+    int64_t counters[COUNTERS];
+    double reals[2];
+    int err = safetensors_open(&f, path);
+    if (!err)
+        err = get(f, "@counters", DTYPE_I64, COUNTERS, &a);
+    if (!err)
+        ndarray_to_int64(a, counters);
+    if (!err)
+        err = get(f, "@reals", DTYPE_F64, 2, &a);
+    if (!err)
+        ndarray_to_double(a, reals);
+    if (!err)
+        err = read_vectors(t, f, path);
+    if (!err)
+        err = read_history(t, f);
+    if (!err)
+        err = read_collection(t, counters, reals[0]);
+    if (!err) {
+        t->step = counters[C_STEP];
+        t->asked = counters[C_ASKED];
+        t->spent = counters[C_SPENT] != 0;
+        t->best_step = counters[C_BEST_STEP];
+        t->best_accuracy = reals[1];
+        t->written = t->bought.n;
+        engine_set_steps(t->engine, counters[C_OPTIMISER]);
+    }
+    safetensors_close(f);
+    return err;
+}
+
+int checkpoint_read(struct trainer *t)
+{
+    char path[4096], aside[4200];
+    path_of(path, t->folder, "checkpoint.safetensors");
+    if (access(path, F_OK) != 0)
+        return 0;
+    int err = read_state(t, path);
+    if (!err)
+        return 0;
+    snprintf(aside, sizeof aside, "%s.unusable", path);
+    if (rename(path, aside) != 0)
+        return fail_within(err, "cannot go on from %s", path);
+    log_warn("%s; moved to %s, and the run starts anew", mete_errmsg(), aside);
+    t->unusable = true;
+    return err;
+}

@@ -1,0 +1,141 @@
+/* collection.c - bought tasks: keeping them, and making meta-batches of them. */
+#include "run/collection.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void collection_add(struct collection *c, const struct episode *episodes, int n)
+{
+    if (c->n + n > c->room) {
+        c->room = 2 * c->room + n;
+        c->at = mem_grow(c->at, (size_t)c->room, sizeof *c->at);
+    }
+    memcpy(c->at + c->n, episodes, (size_t)n * sizeof *episodes);
+    c->n += n;
+}
+
+void collection_release(struct collection *c)
+{
+    for (int i = 0; i < c->n; i++)
+        episode_release(&c->at[i]);
+    free(c->at);
+    free(c->order);
+    *c = (struct collection){0};
+}
+
+struct lesson lesson_of(const struct episode *e, int64_t step)
+{
+    return (struct lesson){.support = {e->support, e->support_label, e->n_support},
+                           .query = {e->query, e->query_label, e->n_query},
+                           .id = (uint64_t)e->task ^ (uint64_t)step << 32};
+}
+
+/* The order of an epoch; a function of its number and the size of the collection. */
+static void shuffle_epoch(struct collection *c, uint64_t seed, int64_t epoch)
+{
+    if (c->order_n == c->n && c->epoch == epoch)
+        return;
+    struct rng r = rng_make(seed, RNG_BATCH, (uint64_t)epoch, 0);
+    c->order = mem_grow(c->order, (size_t)c->n, sizeof *c->order);
+    for (int i = 0; i < c->n; i++)
+        c->order[i] = i;
+    rng_shuffle(&r, c->order, (uint32_t)c->n);
+    c->order_n = c->n;
+    c->epoch = epoch;
+}
+
+static int draw_epoch(struct collection *c, uint64_t seed, int64_t step, int batch,
+                      struct lesson *lessons)
+{
+    int per_epoch = c->n / batch;
+    int64_t within = step % per_epoch;
+    shuffle_epoch(c, seed, step / per_epoch);
+    for (int i = 0; i < batch; i++)
+        lessons[i] = lesson_of(&c->at[c->order[within * batch + i]], step);
+    return batch;
+}
+
+int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int64_t step, int batch,
+                     struct lesson *lessons)
+{
+    if (c->n <= batch) {
+        for (int i = 0; i < c->n; i++)
+            lessons[i] = lesson_of(&c->at[i], step);
+        return c->n;
+    }
+    if (reuse == REUSE_EPOCHS)
+        return draw_epoch(c, seed, step, batch, lessons);
+    struct rng r = rng_make(seed, RNG_BATCH, (uint64_t)step, 1);
+    for (int i = 0; i < batch; i++)
+        lessons[i] = lesson_of(&c->at[rng_below(&r, (uint32_t)c->n)], step);
+    return batch;
+}
+
+/* A task is task (2 words), user, ways, n_support, n_query, then its items. */
+enum { HEAD = 6 };
+
+size_t collection_flatten(const struct collection *c, int32_t **out)
+{
+    size_t len = 0, at = 0;
+    for (int i = 0; i < c->n; i++)
+        len += HEAD + 2 * (size_t)(c->at[i].n_support + c->at[i].n_query);
+    int32_t *flat = mem_array(len, sizeof *flat);
+    for (int i = 0; i < c->n; i++) {
+        const struct episode *e = &c->at[i];
+        const int32_t head[HEAD] = {(int32_t)(e->task & 0xffffffff),
+                                    (int32_t)(e->task >> 32),
+                                    e->user,
+                                    e->ways,
+                                    e->n_support,
+                                    e->n_query};
+        const struct {
+            const int32_t *from;
+            int n;
+        } rows[] = {{head, HEAD},
+                    {e->support, e->n_support},
+                    {e->support_label, e->n_support},
+                    {e->query, e->n_query},
+                    {e->query_label, e->n_query}};
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            memcpy(flat + at, rows[k].from, (size_t)rows[k].n * sizeof *flat);
+            at += (size_t)rows[k].n;
+        }
+    }
+    *out = flat;
+    return len;
+}
+
+static int restore_one(struct episode *e, const int32_t *flat, size_t left, size_t *used)
+{
+    if (left < HEAD || flat[4] < 0 || flat[5] < 0 ||
+        left - HEAD < 2 * ((size_t)flat[4] + (size_t)flat[5]))
+        return fail(METE_EFORMAT, "the bought tasks of the checkpoint are cut short");
+    const struct task shape = {.number =
+                                   (int64_t)((uint64_t)(uint32_t)flat[1] << 32 | (uint32_t)flat[0]),
+                               .user = flat[2],
+                               .ways = flat[3],
+                               .n_query = flat[5],
+                               .query = (int32_t *)flat + HEAD + 2 * flat[4]};
+    episode_init(e, &shape, flat[4]);
+    size_t ns = (size_t)flat[4], nq = (size_t)flat[5];
+    memcpy(e->support, flat + HEAD, ns * sizeof *flat);
+    memcpy(e->support_label, flat + HEAD + ns, ns * sizeof *flat);
+    memcpy(e->query, flat + HEAD + 2 * ns, nq * sizeof *flat);
+    memcpy(e->query_label, flat + HEAD + 2 * ns + nq, nq * sizeof *flat);
+    *used = HEAD + 2 * (ns + nq);
+    return 0;
+}
+
+int collection_restore(struct collection *c, const int32_t *flat, size_t len, int tasks)
+{
+    size_t at = 0, used = 0;
+    for (int i = 0; i < tasks; i++, at += used) {
+        struct episode e = {0};
+        int err = restore_one(&e, flat + at, len - at, &used);
+        if (err)
+            return err;
+        collection_add(c, &e, 1);
+    }
+    return 0;
+}

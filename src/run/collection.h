@@ -1,0 +1,36 @@
+/* collection.h - D of the paper's Algorithm 1: the tasks bought so far, used again
+ * and again by meta-batches.
+ */
+#ifndef RUN_COLLECTION_H
+#define RUN_COLLECTION_H
+
+#include "method/method.h"
+#include "task/task.h"
+
+struct collection {
+    struct episode *at;
+    int n, room;
+    int32_t *order; /* of the epoch at hand */
+    int64_t epoch;
+    int order_n; /* 0: none yet */
+};
+
+/* Takes the episodes over. */
+void collection_add(struct collection *c, const struct episode *episodes, int n);
+void collection_release(struct collection *c); /* a zeroed one is fine */
+
+enum reuse { REUSE_EPOCHS, REUSE_DRAW };
+
+/* The tasks of meta-update `step` into lessons (batch): a shuffled epoch cut into
+ * batches, the last partial one dropped, or drawn with replacement.  Returns how
+ * many: the whole collection where it is smaller than a batch. */
+int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int64_t step, int batch,
+                     struct lesson *lessons);
+
+struct lesson lesson_of(const struct episode *e, int64_t step);
+
+/* As one row of numbers, and back: what a checkpoint keeps. */
+size_t collection_flatten(const struct collection *c, int32_t **out); /* free() it */
+int collection_restore(struct collection *c, const int32_t *flat, size_t len, int tasks);
+
+#endif

@@ -1,0 +1,169 @@
+/* evaluate.c - adapting to test tasks and scoring their queries. */
+#include "run/evaluate.h"
+#include "base/error.h"
+#include "base/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 32 }; /* tasks adapted side by side; changes no result */
+
+struct tally {
+    double accuracy, loss;
+};
+
+/* One task's accuracy and mean loss from its probabilities (n, ways). */
+static struct tally tally_of(const struct episode *e, const float *probs, struct store_bin *bins)
+{
+    struct tally t = {0};
+    for (int i = 0; i < e->n_query; i++) {
+        const float *p = probs + (size_t)i * (size_t)e->ways;
+        int best = 0, y = e->query_label[i];
+        for (int w = 1; w < e->ways; w++)
+            best = p[w] > p[best] ? w : best;
+        t.accuracy += best == y;
+        t.loss -= log(fmax(p[y], 1e-30)); /* a float's smallest, so that one miss is not infinite */
+        if (bins) {
+            int b = (int)ceil(p[best] * STORE_BINS) - 1;
+            b = b < 0 ? 0 : b >= STORE_BINS ? STORE_BINS - 1 : b;
+            bins[b].n++;
+            bins[b].confidence += p[best];
+            bins[b].correct += best == y;
+        }
+    }
+    t.accuracy /= e->n_query;
+    t.loss /= e->n_query;
+    return t;
+}
+
+static int distinct_classes(const struct episode *e)
+{
+    int distinct = 0;
+    for (int i = 0; i < e->n_support; i++) {
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++)
+            seen = e->support_label[i] == e->support_label[j];
+        distinct += !seen;
+    }
+    return distinct;
+}
+
+/* FNV-1a over what a task is. */
+static void hash_task(uint64_t *hash, const struct episode *e)
+{
+    const struct items sets[] = {{e->support, e->support_label, e->n_support},
+                                 {e->query, e->query_label, e->n_query}};
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < sets[s].n; i++) {
+            *hash = (*hash ^ (uint32_t)sets[s].at[i]) * 0x100000001b3u;
+            *hash = (*hash ^ (uint32_t)sets[s].label[i]) * 0x100000001b3u;
+        }
+}
+
+struct chunk {
+    struct episode episodes[CHUNK];
+    struct items support[CHUNK], none[CHUNK], query[CHUNK];
+    float *probs[CHUNK];
+    int n;
+};
+
+static int score_pass(struct engine *e, struct chunk *c, bool adapted, struct score *out, int first)
+{
+    struct learner *l = engine_learner(e);
+    int err = learner_adapt(l, c->n, adapted ? c->support : c->none);
+    if (!err)
+        err = learner_predict(l, c->n, c->query, c->probs, NULL);
+    for (int i = 0; i < c->n && !err; i++) {
+        struct tally t = tally_of(&c->episodes[i], c->probs[i], adapted ? out->bins : NULL);
+        struct store_task *row = &out->rows[first + i];
+        *(adapted ? &row->accuracy : &row->accuracy_before) = t.accuracy;
+        *(adapted ? &row->loss : &row->loss_before) = t.loss;
+    }
+    return err;
+}
+
+static int score_chunk(struct engine *e, const struct evaluation *what, struct chunk *c, int first,
+                       struct score *out)
+{
+    for (int i = 0; i < c->n; i++) {
+        const struct episode *t = &c->episodes[i];
+        const struct dataset *d = tasks_dataset(what->tasks);
+        c->support[i] = (struct items){t->support, t->support_label, t->n_support};
+        hash_task(&out->tasks_hash, t);
+        c->none[i] = (struct items){0};
+        c->query[i] = (struct items){t->query, t->query_label, t->n_query};
+        c->probs[i] = mem_array((size_t)t->n_query * (size_t)t->ways, sizeof(float));
+        out->rows[first + i] = (struct store_task){
+            .number = (int)t->task,
+            .user = t->user >= 0 && d->user_names ? d->user_names[t->user] : NULL,
+            .n_query = t->n_query,
+            .classes = distinct_classes(t),
+            .accuracy_before = NAN,
+            .loss_before = NAN,
+        };
+    }
+    int err = what->before ? score_pass(e, c, false, out, first) : 0;
+    if (!err)
+        err = score_pass(e, c, true, out, first);
+    for (int i = 0; i < c->n; i++)
+        free(c->probs[i]);
+    return err;
+}
+
+static void summarise(struct score *s)
+{
+    double *accuracy = mem_array((size_t)s->n, sizeof *accuracy), loss = 0;
+    for (int i = 0; i < s->n; i++) {
+        accuracy[i] = s->rows[i].accuracy;
+        loss += s->rows[i].loss;
+    }
+    struct summary sum = summary_of(accuracy, (size_t)s->n);
+    s->accuracy = sum.mean;
+    s->half = sum.half;
+    s->loss = loss / s->n;
+    free(accuracy);
+}
+
+int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
+{
+    struct score score = {.rows = mem_array((size_t)what->n, sizeof *score.rows),
+                          .n = what->n,
+                          .tasks_hash = 0xcbf29ce484222325u};
+    struct budget_settings free_of_charge;
+    struct ledger *ledger = NULL;
+    struct chunk *c = mem_alloc(sizeof *c);
+    struct label_model model = label_model_of(engine_learner(e));
+    param_defaults(budget_params, &free_of_charge);
+    int err = ledger_open(&ledger, what->tasks, &free_of_charge, 0, false);
+    for (int first = 0; first < what->n && !err; first += CHUNK) {
+        struct label_request q = {.tasks = what->tasks,
+                                  .part = what->part,
+                                  .first = first,
+                                  .n = what->n - first < CHUNK ? what->n - first : CHUNK,
+                                  .ledger = ledger,
+                                  .model = &model,
+                                  .threads = engine_pool(e)};
+        err = labeller_buy(what->support, &q, c->episodes, &c->n);
+        if (!err)
+            err = score_chunk(e, what, c, first, &score);
+        for (int i = 0; i < c->n; i++)
+            episode_release(&c->episodes[i]);
+        c->n = 0;
+    }
+    ledger_close(ledger);
+    free(c);
+    if (err) {
+        score_release(&score);
+        return err;
+    }
+    summarise(&score);
+    *out = score;
+    return 0;
+}
+
+void score_release(struct score *s)
+{
+    free(s->rows);
+    *s = (struct score){0};
+}

@@ -1,0 +1,29 @@
+/* evaluate.h - how good a learner is on tasks it was not trained on. */
+#ifndef RUN_EVALUATE_H
+#define RUN_EVALUATE_H
+
+#include "label/label.h"
+#include "method/engine.h"
+#include "store/store.h"
+
+struct evaluation {
+    const struct tasks *tasks; /* with the shots of the supports */
+    int part;
+    int n;                    /* tasks 0..n-1 of the part */
+    struct labeller *support; /* who chooses the supports */
+    bool before;              /* also without adaptation */
+};
+
+struct score {
+    struct store_task *rows; /* (n) */
+    int n;
+    struct store_bin bins[STORE_BINS];
+    uint64_t tasks_hash;         /* of the tasks: supports, queries and labels */
+    double accuracy, half, loss; /* means over tasks, and the 95 % half width */
+};
+
+/* Fills `out`, which is given back with score_release. */
+int evaluate(struct engine *e, const struct evaluation *what, struct score *out);
+void score_release(struct score *s);
+
+#endif

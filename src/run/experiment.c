@@ -1,0 +1,294 @@
+/* experiment.c - opening what a run needs, training, testing, gathering results. */
+#include "run/experiment.h"
+#include "run/weights.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* "1,5" */
+static int parse_shots(struct experiment *x)
+{
+    const char *text = x->setup.test.shots;
+    for (const char *at = text; *at;) {
+        char *end;
+        long value = strtol(at, &end, 10);
+        if (end == at || value < 1 || value > 1000000 || (*end && *end != ',') ||
+            x->n_shots == TEST_SHOTS_MAX)
+            return fail(METE_EINVAL, "test.shots: expected up to %d numbers such as 1,5, got '%s'",
+                        TEST_SHOTS_MAX, text);
+        x->shots[x->n_shots++] = (int)value;
+        at = *end ? end + 1 : end;
+    }
+    return x->n_shots ? 0 : fail(METE_EINVAL, "test.shots: expected numbers such as 1,5, got ''");
+}
+
+/* Tasks to judge by: the run's own, but for shots, query and a seed all runs share. */
+static int open_judged(struct experiment *x, int shots, struct tasks **out)
+{
+    struct task_settings s = x->setup.task;
+    s.shots = shots;
+    s.query = x->setup.test.query;
+    return tasks_open(out, x->data, &x->bench, &s, (uint64_t)x->setup.test.seed);
+}
+
+static int open_tasks(struct experiment *x)
+{
+    int err = tasks_open(&x->train, x->data, &x->bench, &x->setup.task, x->seed);
+    if (!err)
+        err = open_judged(x, x->setup.train.val_shots, &x->val);
+    for (int i = 0; i < x->n_shots && !err; i++)
+        err = open_judged(x, x->shots[i], &x->test[i]);
+    return err;
+}
+
+static struct images images_of(const struct dataset *d)
+{
+    return (struct images){.data = d->x,
+                           .type = d->is_float ? IMAGES_F32 : IMAGES_U8,
+                           .h = d->h,
+                           .w = d->w,
+                           .c = d->c,
+                           .items = d->items,
+                           .scale = d->scale,
+                           .shift = d->shift};
+}
+
+int experiment_open(struct experiment *x, const struct settings *settings, struct shelf *shelf,
+                    const struct experiment_options *o)
+{
+    struct engine_spec spec;
+    const char *seed = settings_get(settings, "seed");
+    *x = (struct experiment){.seed = seed ? strtoull(seed, NULL, 10) : 1};
+    int err = setup_open(&x->setup, settings_get(settings, "method"), settings_get(settings, "net"),
+                         settings_get(settings, "labels"));
+    if (!err)
+        err = config_apply(settings, &x->setup.set);
+    if (!err)
+        err = bench_parse(&x->bench, settings_get(settings, "bench"));
+    if (!err)
+        err = shelf_dataset(shelf, x->bench.dataset, &x->data);
+    if (!err)
+        err = parse_shots(x);
+    if (!err)
+        err = open_tasks(x);
+    if (!err)
+        err = labeller_open(&x->judge, x->setup.test.support);
+    if (!err) {
+        double cap = x->setup.budget.labels > 0 ? x->setup.budget.labels : (double)x->bench.budget;
+        err = ledger_open(&x->ledger, x->train, &x->setup.budget, cap, cap > 0);
+    }
+    if (!err)
+        err = setup_engine(&x->setup, o->device, o->threads, &spec);
+    if (!err) {
+        spec.images = images_of(x->data);
+        spec.ways = tasks_ways(x->train);
+        spec.largest = (struct shape){1, tasks_max_labels(x->train), tasks_max_query(x->train)};
+        spec.seed = x->seed;
+        err = engine_open(&x->engine, &spec);
+    }
+    if (err)
+        experiment_close(x);
+    return err;
+}
+
+void experiment_close(struct experiment *x)
+{
+    engine_close(x->engine);
+    ledger_close(x->ledger);
+    labeller_close(&x->judge);
+    tasks_close(x->train);
+    tasks_close(x->val);
+    for (int i = 0; i < x->n_shots; i++)
+        tasks_close(x->test[i]);
+    setup_close(&x->setup);
+    *x = (struct experiment){0};
+}
+
+/* Users are tested once each; few-shot tasks as many as asked. */
+int experiment_test_tasks(const struct experiment *x, int part, const struct tasks *t)
+{
+    int want = part == SPLIT_VAL ? x->setup.train.val_tasks : x->setup.test.tasks;
+    int64_t there = tasks_count(t, part);
+    return there < want ? (int)there : want;
+}
+
+static const char *bn_name(const struct net *net)
+{
+    static const char *const names[] = {"batch", "support", "running"};
+    return net->ops->bn ? names[net->bn] : "none";
+}
+
+int experiment_test(struct experiment *x, int i, struct store_test *test)
+{
+    struct evaluation what = {.tasks = x->test[i],
+                              .part = SPLIT_VAL,
+                              .support = &x->judge,
+                              .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i])};
+    struct score valid = {0}, score = {0};
+    int err = evaluate(x->engine, &what, &valid);
+    what.part = SPLIT_TEST;
+    what.n = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
+    what.before = true;
+    if (!err)
+        err = evaluate(x->engine, &what, &score);
+    test->shots = x->shots[i];
+    test->support = x->judge.ops->name;
+    test->bn = bn_name(engine_net(x->engine));
+    test->valid_accuracy = valid.accuracy;
+    test->tasks_hash = score.tasks_hash;
+    test->tasks = score.rows;
+    test->n_tasks = score.n;
+    memcpy(test->bins, score.bins, sizeof test->bins);
+    score_release(&valid);
+    return err;
+}
+
+static int write_models(const struct experiment *x, const struct trainer *t, const float *last,
+                        const struct settings *settings, const char *folder)
+{
+    char path[4096];
+    struct safetensors_pair *meta = mem_array((size_t)settings->n, sizeof *meta);
+    for (int i = 0; i < settings->n; i++)
+        meta[i] = (struct safetensors_pair){settings->at[i].key, settings->at[i].value};
+    snprintf(path, sizeof path, "%s/best.safetensors", folder);
+    int err = model_write(path, engine_net(x->engine), t->best, meta, settings->n);
+    snprintf(path, sizeof path, "%s/last.safetensors", folder);
+    if (!err)
+        err = model_write(path, engine_net(x->engine), last, meta, settings->n);
+    free(meta);
+    return err;
+}
+
+/* The best model, then the last, on the test tasks of every number of shots. */
+static int test_models(struct experiment *x, const struct trainer *t, const float *last,
+                       struct results *out)
+{
+    int err = 0;
+    for (int m = 0; m < 2 && !err; m++) {
+        weights_put(x->engine, ENGINE_THETA, m == 0 ? t->best : last);
+        for (int i = 0; i < x->n_shots && !err; i++) {
+            struct store_test *test = &out->tests[out->all.n_tests];
+            test->model = m == 0 ? "best" : "last";
+            test->step = m == 0 ? t->best_step : t->step;
+            err = experiment_test(x, i, test);
+            out->all.n_tests++;
+        }
+    }
+    out->all.tests = out->tests;
+    return err;
+}
+
+static void gather_ledger(const struct experiment *x, struct results *out)
+{
+    const struct ledger_row *rows;
+    int64_t n = ledger_rows(x->ledger, &rows);
+    out->purchases = mem_array((size_t)n, sizeof *out->purchases);
+    for (int64_t i = 0; i < n; i++)
+        out->purchases[i] =
+            (struct store_purchase){.task = (int32_t)rows[i].task,
+                                    .item = rows[i].item,
+                                    .klass = rows[i].klass,
+                                    .round = rows[i].round == ROUND_QUERY ? 0 : rows[i].round,
+                                    .query = rows[i].round == ROUND_QUERY,
+                                    .cost = rows[i].cost};
+    out->all.ledger = out->purchases;
+    out->all.n_ledger = n;
+}
+
+static void gather(const struct experiment *x, const struct trainer *t, struct results *out)
+{
+    struct ledger_totals totals = ledger_totals(x->ledger);
+    struct jsonw w = {0};
+    out->checkpoints = mem_array((size_t)t->n_history, sizeof *out->checkpoints);
+    memcpy(out->checkpoints, t->history, (size_t)t->n_history * sizeof *out->checkpoints);
+    out->all.steps = t->step;
+    out->all.best_step = t->best_step;
+    out->all.best_accuracy = t->best_accuracy;
+    out->all.tasks = totals.tasks;
+    out->all.labels = totals.labels;
+    out->all.cost = totals.spent;
+    out->all.checkpoints = out->checkpoints;
+    out->all.n_checkpoints = t->n_history;
+    gather_ledger(x, out);
+    jsonw_object(&w, NULL);
+    jsonw_string(&w, "version", mete_version());
+    jsonw_string(&w, "device", engine_net(x->engine)->k->name);
+    jsonw_int(&w, "threads", engine_lanes(x->engine));
+    jsonw_close(&w);
+    out->env = w.text;
+    out->all.env = out->env;
+}
+
+static int run_once(const struct settings *settings, struct shelf *shelf,
+                    const struct experiment_options *o, struct results *out, bool *again)
+{
+    struct experiment x;
+    double start = clock_seconds();
+    int err = experiment_open(&x, settings, shelf, o);
+    if (err)
+        return err;
+    struct trainer t = {.setup = &x.setup,
+                        .engine = x.engine,
+                        .tasks = x.train,
+                        .ledger = x.ledger,
+                        .seed = x.seed,
+                        .folder = o->folder,
+                        .name = o->name,
+                        .validation = {.tasks = x.val,
+                                       .part = SPLIT_VAL,
+                                       .support = &x.judge,
+                                       .n = experiment_test_tasks(&x, SPLIT_VAL, x.val)}};
+    err = train(&t);
+    *again = t.unusable;
+    out->all.started = start;
+    out->all.train_seconds = clock_seconds() - start;
+    float *last = mem_array(weights_len(engine_net(x.engine)), sizeof *last);
+    weights_get(x.engine, ENGINE_THETA, last);
+    if (!err && o->folder)
+        err = write_models(&x, &t, last, settings, o->folder);
+    if (!err)
+        err = test_models(&x, &t, last, out);
+    if (!err)
+        gather(&x, &t, out);
+    out->all.test_seconds = clock_seconds() - start - out->all.train_seconds;
+    free(last);
+    trainer_release(&t);
+    experiment_close(&x);
+    return err;
+}
+
+int experiment_run(const struct settings *settings, struct shelf *shelf,
+                   const struct experiment_options *o, struct results *out)
+{
+    bool again = false;
+    *out = (struct results){0};
+    int err = run_once(settings, shelf, o, out, &again);
+    if (err && again)
+        err = run_once(settings, shelf, o, out, &again);
+    if (err)
+        results_release(out);
+    return err;
+}
+
+void results_release(struct results *r)
+{
+    for (int i = 0; i < r->all.n_tests; i++)
+        free((void *)r->tests[i].tasks);
+    free(r->checkpoints);
+    free(r->purchases);
+    free(r->env);
+    *r = (struct results){0};
+}

@@ -1,0 +1,67 @@
+/* experiment.h - one run: one method, one benchmark, one strategy, one seed, from
+ * nothing to a scored model.
+ */
+#ifndef RUN_EXPERIMENT_H
+#define RUN_EXPERIMENT_H
+
+#include "config/config.h"
+#include "run/setup.h"
+#include "run/train.h"
+
+/* Datasets that several runs share, each opened once. */
+struct shelf;
+int shelf_open(struct shelf **out);
+void shelf_close(struct shelf *s); /* NULL is fine */
+int shelf_dataset(struct shelf *s, const char *name, const struct dataset **out);
+
+/* What config/ asks about keys and values (config.h); keeps `s`. */
+struct run_rules {
+    struct shelf *shelf;
+    struct setup setup;
+};
+struct config_rules run_rules(struct run_rules *own, struct shelf *s);
+
+enum { TEST_SHOTS_MAX = 8 };
+
+struct experiment {
+    struct bench bench;
+    struct setup setup;
+    uint64_t seed;
+    const struct dataset *data;
+    struct tasks *train, *val;          /* val: at train.val_shots */
+    struct tasks *test[TEST_SHOTS_MAX]; /* one per number of shots */
+    int shots[TEST_SHOTS_MAX], n_shots;
+    struct labeller judge; /* chooses validation and test supports */
+    struct ledger *ledger;
+    struct engine *engine;
+};
+
+struct experiment_options {
+    const char *device; /* NULL: cpu */
+    int threads;
+    const char *folder; /* for checkpoints and models */
+    const char *name;   /* for progress; NULL: none */
+};
+
+int experiment_open(struct experiment *x, const struct settings *settings, struct shelf *shelf,
+                    const struct experiment_options *o);
+void experiment_close(struct experiment *x); /* a zeroed one is fine */
+
+/* Trains and tests; `out` and what it points to are given back with results_release. */
+struct results {
+    struct store_results all;
+    struct store_test tests[2 * TEST_SHOTS_MAX]; /* best and last, at each number of shots */
+    struct store_checkpoint *checkpoints;
+    struct store_purchase *purchases;
+    char *env;
+};
+int experiment_run(const struct settings *settings, struct shelf *shelf,
+                   const struct experiment_options *o, struct results *out);
+void results_release(struct results *r);
+
+/* One model on the test tasks of x->test[i]; fills everything of `test` but model and step. */
+int experiment_test(struct experiment *x, int i, struct store_test *test);
+int experiment_test_tasks(const struct experiment *x, int part,
+                          const struct tasks *t); /* how many */
+
+#endif

@@ -1,0 +1,101 @@
+/* rules.c - which settings a run can have, and whether they make sense together. */
+#include "run/experiment.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+
+static int rules_open(void *user, struct config_names *names, struct param_set *set,
+                      const char **key)
+{
+    struct run_rules *r = user;
+    const struct method_ops *method;
+    const struct net_ops *net;
+    names->method = names->method ? names->method : "maml";
+    names->net = names->net ? names->net : "conv4";
+    names->labels = names->labels ? names->labels : "random";
+    *key = "method";
+    if (method_find(&method, names->method))
+        return METE_EINVAL;
+    *key = "net";
+    if (net_find(&net, names->net))
+        return METE_EINVAL;
+    *key = "labels";
+    int err = setup_open(&r->setup, names->method, names->net, names->labels);
+    if (!err)
+        *set = r->setup.set;
+    return err;
+}
+
+static void rules_close(void *user, struct param_set *set)
+{
+    struct run_rules *r = user;
+    setup_close(&r->setup);
+    *set = (struct param_set){0};
+}
+
+/* A cap that does not pay for the smallest task is a mistake, found before any work. */
+static int check_budget(const struct setup *s, const struct bench *b, const struct tasks *t)
+{
+    struct ledger *ledger = NULL;
+    double cap = s->budget.labels > 0 ? s->budget.labels : (double)b->budget;
+    int err = ledger_open(&ledger, t, &s->budget, cap, false);
+    struct task task = {0};
+    struct purchase p = {0};
+    if (!err)
+        err = task_draw(t, SPLIT_TRAIN, 0, &task);
+    if (!err)
+        err = purchase_open(&p, ledger, &task, task.labels);
+    if (!err)
+        purchase_drop(&p);
+    else if (err == METE_EBUDGET)
+        err = fail(METE_EINVAL, "a budget of %g labels does not pay for one task of %d + %d labels",
+                   cap, task.labels, s->budget.charge == CHARGE_SUPPORT ? 0 : task.n_query);
+    task_release(&task);
+    ledger_close(ledger);
+    return err;
+}
+
+static int check_net(const struct setup *s, const struct dataset *d)
+{
+    struct net net;
+    return net_build(&net, s->net, s->net_state, &kernels_ref, d->h, d->w, d->c, 2);
+}
+
+static int rules_check(void *user, const struct config_names *names, const struct param_set *set,
+                       const char **key)
+{
+    struct run_rules *r = user;
+    const struct setup *s = &r->setup;
+    const struct dataset *d;
+    struct tasks *t = NULL;
+    struct labeller judge = {0};
+    struct bench b;
+    (void)set;
+    *key = "bench";
+    if (!names->bench)
+        return fail(METE_EINVAL, "bench: say what to train on, as in glyphs:5w-1s@2K");
+    int err = bench_parse(&b, names->bench);
+    if (!err)
+        err = shelf_dataset(r->shelf, b.dataset, &d);
+    if (!err)
+        err = tasks_open(&t, d, &b, &s->task, names->seed);
+    if (!err)
+        err = check_budget(s, &b, t);
+    if (!err) {
+        *key = "net";
+        err = check_net(s, d);
+    }
+    if (!err) {
+        *key = "test.support";
+        err = labeller_open(&judge, s->test.support);
+    }
+    labeller_close(&judge);
+    tasks_close(t);
+    return err;
+}
+
+struct config_rules run_rules(struct run_rules *own, struct shelf *s)
+{
+    *own = (struct run_rules){.shelf = s};
+    return (struct config_rules){own, rules_open, rules_check, rules_close};
+}

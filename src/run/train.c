@@ -1,0 +1,161 @@
+/* train.c - Algorithm 1, and the classical regime (a fresh task every time). */
+#include "run/train.h"
+#include "run/weights.h"
+#include "base/error.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUY_AT_ONCE = 256 }; /* tasks asked for in one call, so that progress can show */
+
+void trainer_release(struct trainer *t)
+{
+    collection_release(&t->bought);
+    free(t->history);
+    free(t->best);
+    t->history = NULL;
+    t->best = NULL;
+}
+
+static bool classical(const struct trainer *t)
+{
+    return ledger_cap(t->ledger) == 0;
+}
+
+/* Buys up to `want` tasks with the current learner; *got is how many. */
+static int buy(struct trainer *t, int want, struct episode *episodes, int *got)
+{
+    struct label_model model = label_model_of(engine_learner(t->engine));
+    struct label_request q = {.tasks = t->tasks,
+                              .part = SPLIT_TRAIN,
+                              .first = t->asked,
+                              .n = want,
+                              .ledger = t->ledger,
+                              .model = &model,
+                              .threads = engine_pool(t->engine)};
+    int err = labeller_buy(&t->setup->labeller, &q, episodes, got);
+    if (!err)
+        t->asked += *got;
+    return err;
+}
+
+/* Grows the collection by what is due before this step (Algorithm 1, lines 3-11). */
+static int grow(struct trainer *t)
+{
+    int64_t due = t->spent ? 0 : budget_due(&t->setup->budget, t->step, t->asked);
+    struct episode *episodes = mem_array(BUY_AT_ONCE, sizeof *episodes);
+    int err = 0;
+    while (due > 0 && !err && !t->spent) {
+        int want = due < BUY_AT_ONCE ? (int)due : BUY_AT_ONCE, got = 0;
+        err = buy(t, want, episodes, &got);
+        if (err)
+            break;
+        collection_add(&t->bought, episodes, got);
+        t->spent = got < want;
+        due -= got;
+        if (t->name && got > 0)
+            err = progress(t->name, (double)t->step, t->setup->train.steps);
+    }
+    free(episodes);
+    if (!err && t->bought.n == 0)
+        err = fail(METE_EBUDGET, "the budget does not pay for a single task");
+    return err;
+}
+
+/* One meta-update over tasks of the collection, or over fresh ones. */
+static int update(struct trainer *t, struct lesson *lessons, struct episode *fresh, double *loss)
+{
+    int batch = t->setup->train.meta_batch, n = 0, err = 0;
+    if (classical(t)) {
+        err = buy(t, batch, fresh, &n);
+        for (int i = 0; i < n && !err; i++)
+            lessons[i] = lesson_of(&fresh[i], t->step);
+    } else {
+        n = collection_batch(&t->bought, (enum reuse)t->setup->train.reuse, t->seed, t->step, batch,
+                             lessons);
+    }
+    if (!err)
+        err = engine_step(t->engine, lessons, n, loss);
+    for (int i = 0; classical(t) && i < n; i++)
+        episode_release(&fresh[i]);
+    return err;
+}
+
+static int diverged(const struct trainer *t, double loss)
+{
+    return fail(
+        METE_EDIVERGE,
+        "training diverged at step %lld: the loss is %g; try a smaller outer.lr or inner.lr",
+        (long long)t->step + 1, loss);
+}
+
+static int validate(struct trainer *t)
+{
+    struct score score;
+    struct ledger_totals totals = ledger_totals(t->ledger);
+    if (!engine_finite(t->engine))
+        return diverged(t, NAN);
+    int err = evaluate(t->engine, &t->validation, &score);
+    if (err)
+        return err;
+    t->history = mem_grow(t->history, (size_t)t->n_history + 1, sizeof *t->history);
+    t->history[t->n_history++] =
+        (struct store_checkpoint){.step = t->step,
+                                  .tasks = totals.tasks,
+                                  .labels = totals.labels,
+                                  .train_loss = t->losses ? t->loss_sum / t->losses : NAN,
+                                  .accuracy = score.accuracy,
+                                  .half = score.half,
+                                  .loss = score.loss};
+    t->loss_sum = t->losses = 0;
+    if (!t->best || score.accuracy > t->best_accuracy) {
+        if (!t->best)
+            t->best = mem_array(weights_len(engine_net(t->engine)), sizeof *t->best);
+        weights_get(t->engine, ENGINE_THETA, t->best);
+        t->best_step = t->step;
+        t->best_accuracy = score.accuracy;
+    }
+    score_release(&score);
+    return t->folder ? checkpoint_write(t) : 0;
+}
+
+static int train_steps(struct trainer *t, struct lesson *lessons, struct episode *fresh)
+{
+    const struct train_settings *s = &t->setup->train;
+    while (t->step < s->steps) {
+        double loss = 0;
+        int err = classical(t) ? 0 : grow(t);
+        if (!err)
+            err = update(t, lessons, fresh, &loss);
+        if (!err && !isfinite(loss))
+            err = diverged(t, loss);
+        if (err)
+            return err;
+        t->step++;
+        t->loss_sum += loss;
+        t->losses++;
+        if (t->step % s->validate_every == 0 || t->step == s->steps)
+            err = validate(t);
+        if (!err && t->name)
+            err = progress(t->name, (double)t->step, s->steps);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int train(struct trainer *t)
+{
+    int batch = t->setup->train.meta_batch;
+    int err = t->folder ? checkpoint_read(t) : 0;
+    if (err)
+        return err;
+    struct lesson *lessons = mem_array((size_t)batch, sizeof *lessons);
+    struct episode *fresh = mem_array((size_t)batch, sizeof *fresh);
+    err = train_steps(t, lessons, fresh);
+    free(lessons);
+    free(fresh);
+    return err;
+}

@@ -1,0 +1,51 @@
+/* train.h - the paper's Algorithm 1: buy tasks with the current learner, keep them,
+ * meta-learn on batches of them, validate, keep the best.
+ *
+ * Everything random is keyed by (seed, step) and every checkpoint is taken right
+ * after a validation, so a run that was killed goes on to the same bytes.
+ */
+#ifndef RUN_TRAIN_H
+#define RUN_TRAIN_H
+
+#include "run/collection.h"
+#include "run/evaluate.h"
+#include "run/setup.h"
+
+struct trainer {
+    /* borrowed */
+    struct setup *setup;
+    struct engine *engine;
+    const struct tasks *tasks; /* to train on */
+    struct ledger *ledger;
+    struct evaluation validation;
+    uint64_t seed;
+    const char *folder; /* for checkpoints; NULL: none */
+    const char *name;   /* for progress; NULL: says nothing */
+    /* state */
+    struct collection bought;
+    int64_t step;  /* meta-updates done */
+    int64_t asked; /* tasks asked for so far */
+    bool unusable; /* the checkpoint was no good */
+    bool spent;    /* the budget has no room for another task */
+    struct store_checkpoint *history;
+    int n_history;
+    float *best; /* weights of the best validation, or NULL */
+    int64_t best_step;
+    double best_accuracy;
+    int written;     /* tasks in the collection on disk */
+    double loss_sum; /* since the last validation */
+    int losses;
+};
+
+/* Goes on from the folder's checkpoint where there is one, to the last step. */
+int train(struct trainer *t);
+void trainer_release(struct trainer *t);
+
+/* checkpoint.c */
+int checkpoint_write(struct trainer *t);
+/* Where there is one.  One that cannot be used is moved aside with a warning, and
+ * t->unusable says that everything must be opened afresh. */
+int checkpoint_read(struct trainer *t);
+void checkpoint_remove(const char *folder);
+
+#endif
