@@ -83,8 +83,8 @@ struct mete_data_info {
     float scale, shift;     /* a learner sees value * scale + shift */
     int32_t groups;         /* different groups of classes, such as alphabets; 0: none */
     struct mete_spread per_class, per_user;
-    int64_t part_items[2]; /* train and test items of users; 0, 0: no parts */
-    int32_t part_users[2]; /* users that have any */
+    int64_t part_items[2];    /* train and test items of users; 0, 0: no parts */
+    int32_t part_users[2];    /* users that have any */
     int32_t split_classes[3]; /* train, val, test of the split published with it */
     char source[256], licence[256], sha256[65];
 };
@@ -155,6 +155,69 @@ struct mete_speed {
 };
 struct mete_speed_options mete_speed_defaults(void);
 int mete_speed(const struct mete_speed_options *o, struct mete_speed *out);
+
+/* ---- training and testing ---- */
+
+struct mete_test {     /* one model on one set of test tasks */
+    const char *model; /* "best" by validation, "last", or "given" */
+    int shots;
+    const char *support, *bn; /* who chose the supports; the batch-norm mode */
+    int tasks;
+    double accuracy, half; /* mean over tasks and its 95 % half width */
+    double before;         /* accuracy without adaptation */
+    double loss, ece;      /* mean loss; expected calibration error (15 bins) */
+    double valid_accuracy; /* of the same model on validation tasks */
+};
+typedef void mete_test_fn(void *user, const struct mete_test *t);
+
+struct mete_train_options {
+    const char *bench;                 /* "omniglot:5w-1s@30K" */
+    const char *method, *labels, *net; /* NULL: maml, random, conv4 */
+    const char *device;                /* NULL: cpu */
+    const char *folder;                /* NULL: runs/NAME-HASH */
+    const char *const *set;
+    uint64_t seed;
+    int threads;       /* 0: one per core */
+    bool print_config; /* only that */
+    mete_test_fn *test;
+    void (*config)(void *user, const char *text);
+    void *user;
+};
+/* Goes on where a killed run of the same settings stood. */
+int mete_train(const struct mete_train_options *o);
+
+struct mete_eval_options {
+    const char *model; /* a file that training left */
+    const char *bench; /* NULL: the one it was trained on */
+    const char *device;
+    const char *const *set;
+    int threads;
+    mete_test_fn *test;
+    void *user;
+};
+int mete_eval(const struct mete_eval_options *o);
+
+/* ---- suites ---- */
+
+struct mete_planned_run {
+    const char *bench, *method, *labels;
+    uint64_t seed;
+    int shots; /* of training; 0: the benchmark's */
+    int64_t tasks, n_labels;
+    double gflop, seconds; /* of training; in all, on one thread */
+};
+struct mete_run_options {
+    const char *suite, *db; /* YAML file; SQLite file */
+    const char *device;
+    const char *const *set;
+    int seeds;                                                       /* 0: the suite's */
+    int threads;                                                     /* 0: one per core */
+    bool dry_run, print_config, retry;                               /* retry: failed runs again */
+    void (*planned)(void *user, const struct mete_planned_run *run); /* dry_run */
+    void (*config)(void *user, const char *text);                    /* print_config */
+    void *user;
+};
+int mete_run(const struct mete_run_options *o);
 
 /* ---- what the theory promises (docs/theory.md) ---- */
 

@@ -13,6 +13,9 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"bound", cmd_bound, "what the theory promises for n tasks of m points"},
+    {"train", cmd_train, "train one model under a label budget, and test it"},
+    {"eval", cmd_eval, "test a trained model"},
+    {"run", cmd_run, "run a suite; results go to a database"},
     {"list", cmd_list, "show the methods, label strategies, nets and devices built in"},
     {"show", cmd_show, "show a plug-in's settings"},
     {"grad", cmd_grad, "compute the meta-gradient of a given task"},

@@ -74,11 +74,8 @@ static const struct kind {
     const char *section; /* of its settings */
     bool (*row)(int i, struct plugin *p);
 } kinds[] = {
-    {"methods", "method", method_row},
-    {"labels", "labels", label_row},
-    {"nets", "net", net_row},
-    {"datasets", "", dataset_row},
-    {"devices", "", device_row},
+    {"methods", "method", method_row}, {"labels", "labels", label_row}, {"nets", "net", net_row},
+    {"datasets", "", dataset_row},     {"devices", "", device_row},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

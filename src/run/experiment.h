@@ -39,8 +39,9 @@ struct experiment {
 struct experiment_options {
     const char *device; /* NULL: cpu */
     int threads;
-    const char *folder; /* for checkpoints and models */
-    const char *name;   /* for progress; NULL: none */
+    const char *folder;                         /* for checkpoints and models */
+    int (*report)(void *user, double fraction); /* NULL: nobody wants to know */
+    void *user;
 };
 
 int experiment_open(struct experiment *x, const struct settings *settings, struct shelf *shelf,

@@ -2,7 +2,6 @@
 #include "run/train.h"
 #include "run/weights.h"
 #include "base/error.h"
-#include "base/log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +16,12 @@ void trainer_release(struct trainer *t)
     free(t->best);
     t->history = NULL;
     t->best = NULL;
+}
+
+/* Tells how far it is; the caller may ask to stop. */
+static int report(const struct trainer *t)
+{
+    return t->report ? t->report(t->user, (double)t->step / t->setup->train.steps) : 0;
 }
 
 static bool classical(const struct trainer *t)
@@ -55,8 +60,8 @@ static int grow(struct trainer *t)
         collection_add(&t->bought, episodes, got);
         t->spent = got < want;
         due -= got;
-        if (t->name && got > 0)
-            err = progress(t->name, (double)t->step, t->setup->train.steps);
+        if (got > 0)
+            err = report(t);
     }
     free(episodes);
     if (!err && t->bought.n == 0)
@@ -103,6 +108,7 @@ static int validate(struct trainer *t)
     t->history = mem_grow(t->history, (size_t)t->n_history + 1, sizeof *t->history);
     t->history[t->n_history++] =
         (struct store_checkpoint){.step = t->step,
+                                  .shots = t->setup->train.val_shots,
                                   .tasks = totals.tasks,
                                   .labels = totals.labels,
                                   .train_loss = t->losses ? t->loss_sum / t->losses : NAN,
@@ -138,8 +144,8 @@ static int train_steps(struct trainer *t, struct lesson *lessons, struct episode
         t->losses++;
         if (t->step % s->validate_every == 0 || t->step == s->steps)
             err = validate(t);
-        if (!err && t->name)
-            err = progress(t->name, (double)t->step, s->steps);
+        if (!err)
+            err = report(t);
         if (err)
             return err;
     }

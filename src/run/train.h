@@ -19,8 +19,9 @@ struct trainer {
     struct ledger *ledger;
     struct evaluation validation;
     uint64_t seed;
-    const char *folder; /* for checkpoints; NULL: none */
-    const char *name;   /* for progress; NULL: says nothing */
+    const char *folder;                         /* for checkpoints; NULL: none */
+    int (*report)(void *user, double fraction); /* NULL: nobody wants to know */
+    void *user;
     /* state */
     struct collection bought;
     int64_t step;  /* meta-updates done */

@@ -1,0 +1,111 @@
+/* estimate.c - what a run will cost, before it is run.
+ *
+ * FLOPs are counted; seconds come from measuring a few meta-updates and a few test
+ * tasks of the very run, on one thread.
+ */
+#include "run/sweep.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds for one task each of: buying, training, validating or testing. */
+struct rates {
+    double buy, train, val, test[TEST_SHOTS_MAX];
+};
+
+enum { SAMPLE = 8 }; /* tasks measured of each kind */
+
+static int measure_training(struct experiment *x, struct rates *r)
+{
+    struct label_model model = label_model_of(engine_learner(x->engine));
+    struct episode episodes[SAMPLE];
+    struct lesson lessons[SAMPLE];
+    int n = 0, batch = x->setup.train.meta_batch < SAMPLE ? x->setup.train.meta_batch : SAMPLE;
+    struct label_request q = {
+        .tasks = x->train, .part = SPLIT_TRAIN, .n = batch, .ledger = x->ledger, .model = &model};
+    double start = now();
+    int err = labeller_buy(&x->setup.labeller, &q, episodes, &n);
+    if (err)
+        return err;
+    r->buy = (now() - start) / n;
+    for (int i = 0; i < n; i++)
+        lessons[i] = lesson_of(&episodes[i], 0);
+    err = engine_step(x->engine, lessons, n, NULL); /* the first touches all memory */
+    start = now();
+    for (int i = 0; i < 2 && !err; i++)
+        err = engine_step(x->engine, lessons, n, NULL);
+    r->train = (now() - start) / (2 * n);
+    for (int i = 0; i < n; i++)
+        episode_release(&episodes[i]);
+    return err;
+}
+
+static int measure_test(struct experiment *x, const struct tasks *t, bool before, double *seconds)
+{
+    struct score score;
+    struct evaluation what = {
+        .tasks = t, .part = SPLIT_VAL, .support = &x->judge, .before = before};
+    what.n = tasks_count(t, SPLIT_VAL) < SAMPLE ? (int)tasks_count(t, SPLIT_VAL) : SAMPLE;
+    double start = now();
+    int err = evaluate(x->engine, &what, &score);
+    *seconds = (now() - start) / what.n;
+    if (!err)
+        score_release(&score);
+    return err;
+}
+
+static int64_t labels_of_task(const struct experiment *x)
+{
+    bool query = x->setup.budget.charge == CHARGE_SUPPORT_QUERY;
+    return tasks_max_labels(x->train) + (query ? tasks_max_query(x->train) : 0);
+}
+
+static void add_up(const struct experiment *x, const struct rates *r, struct estimate *out)
+{
+    const struct train_settings *s = &x->setup.train;
+    double cap = ledger_cap(x->ledger), steps = s->steps;
+    int64_t per_task = labels_of_task(x);
+    out->tasks = cap > 0 ? (int64_t)(cap / (double)per_task) : (int64_t)s->steps * s->meta_batch;
+    out->labels = out->tasks * per_task;
+    double batch = cap > 0 && out->tasks < s->meta_batch ? (double)out->tasks : s->meta_batch;
+    double validations = ceil(steps / s->validate_every);
+    struct shape shape = {1, tasks_max_labels(x->train), tasks_max_query(x->train)};
+    out->flops = steps * batch * engine_flops(x->engine, &shape);
+    out->seconds = steps * batch * r->train + (double)out->tasks * r->buy +
+                   validations * experiment_test_tasks(x, SPLIT_VAL, x->val) * r->val;
+    for (int i = 0; i < x->n_shots; i++) {
+        int val = experiment_test_tasks(x, SPLIT_VAL, x->test[i]);
+        int test = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
+        out->seconds += 2 * (test + 0.9 * val) * r->test[i]; /* best and last; val skips "before" */
+    }
+}
+
+int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
+                 struct estimate *out)
+{
+    struct experiment x;
+    struct rates r = {0};
+    struct experiment_options o = {.device = device, .threads = 1};
+    int err = experiment_open(&x, s, shelf, &o);
+    if (err)
+        return err;
+    err = measure_training(&x, &r);
+    if (!err)
+        err = measure_test(&x, x.val, false, &r.val);
+    for (int i = 0; i < x.n_shots && !err; i++)
+        err = measure_test(&x, x.test[i], true, &r.test[i]);
+    if (!err)
+        add_up(&x, &r, out);
+    experiment_close(&x);
+    return err;
+}

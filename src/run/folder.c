@@ -1,0 +1,94 @@
+/* folder.c - what a run leaves on disk beside its models: settings, environment,
+ * validations and the ledger, each in a form that other tools read.
+ */
+#include "run/sweep.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int write_text(const char *folder, const char *name, const char *text, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return file_write(path, text, size);
+}
+
+/* A value that YAML reads back as the same text: quoted unless it is plainly safe. */
+static int write_config(const char *folder, const struct settings *s)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    for (int i = 0; i < s->n; i++) {
+        fprintf(f, "%s: \"", s->at[i].key);
+        for (const char *c = s->at[i].value; *c; c++)
+            fprintf(f, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+        fputs("\"\n", f);
+    }
+    fclose(f);
+    int err = write_text(folder, "config.yaml", text, size);
+    free(text);
+    return err;
+}
+
+static int write_metrics(const char *folder, const struct results *r)
+{
+    struct jsonw all = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    for (int i = 0; i < r->all.n_checkpoints; i++) {
+        const struct store_checkpoint *c = &r->all.checkpoints[i];
+        jsonw_object(&all, NULL);
+        jsonw_int(&all, "step", c->step);
+        jsonw_int(&all, "shots", c->shots);
+        jsonw_int(&all, "tasks", c->tasks);
+        jsonw_int(&all, "labels", c->labels);
+        jsonw_real(&all, "train_loss", c->train_loss);
+        jsonw_real(&all, "accuracy", c->accuracy);
+        jsonw_real(&all, "half", c->half);
+        jsonw_real(&all, "loss", c->loss);
+        jsonw_close(&all);
+        fprintf(f, "%s\n", all.text);
+        jsonw_release(&all);
+        all = (struct jsonw){0};
+    }
+    fclose(f);
+    int err = write_text(folder, "metrics.jsonl", text, size);
+    free(text);
+    return err;
+}
+
+static int write_ledger(const char *folder, const struct results *r)
+{
+    char *text = NULL;
+    size_t size = 0;
+    double total = 0;
+    FILE *f = open_memstream(&text, &size);
+    fputs("task,item,class,round,query,cost,total\n", f);
+    for (int64_t i = 0; i < r->all.n_ledger; i++) {
+        const struct store_purchase *p = &r->all.ledger[i];
+        total += p->cost;
+        fprintf(f, "%d,%d,%d,%d,%d,%.10g,%.10g\n", p->task, p->item, p->klass, p->round, p->query,
+                p->cost, total);
+    }
+    fclose(f);
+    int err = write_text(folder, "ledger.csv", text, size);
+    free(text);
+    return err;
+}
+
+int folder_write(const char *folder, const struct settings *s, const struct results *r)
+{
+    int err = write_config(folder, s);
+    if (!err)
+        err = write_text(folder, "env.json", r->env, strlen(r->env));
+    if (!err)
+        err = write_metrics(folder, r);
+    if (!err)
+        err = write_ledger(folder, r);
+    return err;
+}

@@ -1,0 +1,224 @@
+/* single.c - mete train and mete eval: one run, one model. */
+#include "run/sweep.h"
+#include "run/weights.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/statistics.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The given assignments with bench, method, … in front; NULL at the end. */
+static const char **assignments_of(const char *const names[][2], int n, const char *const *set,
+                                   char **owned)
+{
+    int more = 0, used = 0;
+    while (set && set[more])
+        more++;
+    const char **out = mem_array((size_t)(n + more) + 1, sizeof *out);
+    for (int i = 0; i < n; i++)
+        if (names[i][1])
+            out[used++] = owned[i] = mem_print("%s=%s", names[i][0], names[i][1]);
+    for (int i = 0; i < more; i++)
+        out[used++] = set[i];
+    return out;
+}
+
+static int resolve(struct settings *out, struct shelf *shelf, const char *const names[][2], int n,
+                   const char *const *set)
+{
+    char *owned[8] = {NULL};
+    struct run_rules own;
+    struct config_rules rules = run_rules(&own, shelf);
+    const char **all = assignments_of(names, n, set, owned);
+    int err = config_resolve(out, all, &rules);
+    free(all);
+    for (int i = 0; i < 8; i++)
+        free(owned[i]);
+    return err;
+}
+
+/* runs/omniglot-5w-1s-30K-maml-random-1a2b3c4d */
+static int folder_name(const struct settings *s, char *out, size_t size)
+{
+    struct planned p;
+    char id[STORE_ID_SIZE];
+    int err = planned_open(&p, s);
+    if (err)
+        return err;
+    store_run_id(&p.run, id);
+    int n = snprintf(out, size, "runs/%s-%s-%s-%.8s", p.run.bench, p.run.method, p.run.labels, id);
+    for (int i = 5; i < n && (size_t)i < size; i++)
+        if (!isalnum((unsigned char)out[i]) && out[i] != '.' && out[i] != '-')
+            out[i] = '-';
+    planned_release(&p);
+    return 0;
+}
+
+static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
+{
+    double *after = mem_array((size_t)t->n_tasks, sizeof *after), before = 0, loss = 0, ece = 0,
+           n = 0;
+    for (int i = 0; i < t->n_tasks; i++) {
+        after[i] = t->tasks[i].accuracy;
+        before += t->tasks[i].accuracy_before / t->n_tasks;
+        loss += t->tasks[i].loss / t->n_tasks;
+    }
+    for (int b = 0; b < STORE_BINS; b++) {
+        ece += fabs(t->bins[b].confidence - t->bins[b].correct);
+        n += (double)t->bins[b].n;
+    }
+    struct summary s = summary_of(after, (size_t)t->n_tasks);
+    fn(user, &(struct mete_test){t->model, t->shots, t->support, t->bn, t->n_tasks, s.mean, s.half,
+                                 before, loss, n > 0 ? ece / n : 0, t->valid_accuracy});
+    free(after);
+}
+
+static int report_progress(void *user, double fraction)
+{
+    return progress(user, fraction, 1);
+}
+
+int mete_train(const struct mete_train_options *o)
+{
+    struct shelf *shelf = NULL;
+    struct settings s = {0};
+    struct results r;
+    char folder[1024];
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
+    const char *const names[][2] = {{"bench", o->bench},
+                                    {"method", o->method},
+                                    {"labels", o->labels},
+                                    {"net", o->net},
+                                    {"seed", seed}};
+    int err = shelf_open(&shelf);
+    if (!err)
+        err = resolve(&s, shelf, names, 5, o->set);
+    if (!err && o->print_config) {
+        char *text = settings_print(&s);
+        o->config(o->user, text);
+        free(text);
+        goto out;
+    }
+    if (!err && o->folder)
+        snprintf(folder, sizeof folder, "%s", o->folder);
+    else if (!err)
+        err = folder_name(&s, folder, sizeof folder);
+    if (!err)
+        err = file_make_folder(folder);
+    if (err)
+        goto out;
+    struct experiment_options x = {.device = o->device,
+                                   .threads = o->threads,
+                                   .folder = folder,
+                                   .report = report_progress,
+                                   .user = (void *)o->bench};
+    err = experiment_run(&s, shelf, &x, &r);
+    if (err)
+        goto out;
+    err = folder_write(folder, &s, &r);
+    if (!err) {
+        checkpoint_remove(folder);
+        log_info("%lld tasks, %lld labels, best at step %lld; models in %s", (long long)r.all.tasks,
+                 (long long)r.all.labels, (long long)r.all.best_step, folder);
+    }
+    for (int i = 0; i < r.all.n_tests && !err && o->test; i++)
+        tell(&r.tests[i], o->test, o->user);
+    results_release(&r);
+out:
+    settings_release(&s);
+    shelf_close(shelf);
+    return err;
+}
+
+/* The settings a model file was trained with, as assignments; *n of them. */
+static int settings_of_model(const char *path, char ***out, int *n)
+{
+    struct safetensors *f = NULL;
+    struct setup s;
+    int err = safetensors_open(&f, path);
+    if (err)
+        return err;
+    const char *method = safetensors_meta(f, "method"), *bench = safetensors_meta(f, "bench");
+    if (!method || !bench)
+        err = fail(METE_EFORMAT, "%s: is not a model of mete's: it does not say how it was trained",
+                   path);
+    if (!err)
+        err = setup_open(&s, method, safetensors_meta(f, "net"), safetensors_meta(f, "labels"));
+    if (!err) {
+        static const char *const names[] = {"bench", "method", "labels", "net", "seed"};
+        *out = mem_array(1024, sizeof **out);
+        for (int i = 0; i < 5; i++)
+            if (safetensors_meta(f, names[i]))
+                (*out)[(*n)++] = mem_print("%s=%s", names[i], safetensors_meta(f, names[i]));
+        for (int i = 0; i < s.set.sections; i++)
+            for (const struct param *row = s.set.section[i].table; row->name && *n < 1000; row++) {
+                char key[128];
+                param_key(&s.set.section[i], row, key, sizeof key);
+                if (safetensors_meta(f, key))
+                    (*out)[(*n)++] = mem_print("%s=%s", key, safetensors_meta(f, key));
+            }
+        setup_close(&s);
+    }
+    safetensors_close(f);
+    return err;
+}
+
+static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
+                      const struct settings *s)
+{
+    struct experiment x;
+    struct experiment_options options = {.device = o->device, .threads = o->threads};
+    int err = experiment_open(&x, s, shelf, &options);
+    if (err)
+        return err;
+    float *row = mem_array(weights_len(engine_net(x.engine)), sizeof *row);
+    err = model_read(o->model, engine_net(x.engine), row);
+    if (!err)
+        weights_put(x.engine, ENGINE_THETA, row);
+    for (int i = 0; i < x.n_shots && !err; i++) {
+        struct store_test test = {.model = "given"};
+        err = experiment_test(&x, i, &test);
+        if (!err)
+            tell(&test, o->test, o->user);
+        free((void *)test.tasks);
+    }
+    free(row);
+    experiment_close(&x);
+    return err;
+}
+
+int mete_eval(const struct mete_eval_options *o)
+{
+    struct shelf *shelf = NULL;
+    struct settings s = {0};
+    char **given = NULL;
+    int n = 0, more = 0;
+    int err = settings_of_model(o->model, &given, &n);
+    if (err)
+        return err;
+    while (o->set && o->set[more])
+        more++;
+    const char **all = mem_array((size_t)(n + more) + 2, sizeof *all);
+    memcpy(all, given, (size_t)n * sizeof *all);
+    if (o->bench)
+        all[0] = given[0] = (free(given[0]), mem_print("bench=%s", o->bench));
+    memcpy(all + n, o->set, (size_t)more * sizeof *all);
+    err = shelf_open(&shelf);
+    if (!err)
+        err = resolve(&s, shelf, NULL, 0, all);
+    if (!err)
+        err = eval_model(o, shelf, &s);
+    for (int i = 0; i < n; i++)
+        free(given[i]);
+    free(given);
+    free(all);
+    settings_release(&s);
+    shelf_close(shelf);
+    return err;
+}

@@ -1,0 +1,336 @@
+/* sweep.c - mete run: a suite's runs, shared out over threads and processes.
+ *
+ * The database is the queue: a run is claimed, trained, tested, and written in one
+ * transaction.  With runs enough for the threads, each thread takes whole runs;
+ * else one run at a time uses them all.  The choice never changes a result.
+ */
+#include "run/sweep.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LEASE_SECONDS = 60, HEARTBEAT_SECONDS = 10 };
+
+int planned_open(struct planned *p, const struct settings *s)
+{
+    const char *bench = settings_get(s, "bench"), *seed = settings_get(s, "seed");
+    *p = (struct planned){0};
+    int err = bench_parse(&p->bench, bench);
+    if (err)
+        return err;
+    p->settings = mem_array((size_t)s->n, sizeof *p->settings);
+    int n = 0;
+    const char *shots = settings_get(s, "shots");
+    for (int i = 0; i < s->n; i++) {
+        const char *key = s->at[i].key;
+        static const char *const named[] = {"bench", "method", "labels", "net", "seed"};
+        bool name = false;
+        for (int k = 0; k < 5; k++)
+            name = name || strcmp(key, named[k]) == 0;
+        if (!name)
+            p->settings[n++] = (struct store_setting){key, s->at[i].value, s->at[i].origin};
+    }
+    p->run = (struct store_run){
+        .bench = bench,
+        .dataset = p->bench.dataset,
+        .ways = p->bench.ways,
+        .shots = shots && atoi(shots) > 0 ? atoi(shots) : p->bench.shots,
+        .budget = p->bench.budget,
+        .method = settings_get(s, "method"),
+        .labels = settings_get(s, "labels"),
+        .net = settings_get(s, "net"),
+        .seed = seed ? strtoull(seed, NULL, 10) : 1,
+        .settings = p->settings,
+        .n_settings = n,
+    };
+    return 0;
+}
+
+void planned_release(struct planned *p)
+{
+    free(p->settings);
+    *p = (struct planned){0};
+}
+
+struct sweep {
+    const struct mete_run_options *o;
+    struct suite *suite;
+    struct shelf *shelf;
+    struct store *store;
+    struct planned *planned; /* (n_runs) */
+    char (*ids)[STORE_ID_SIZE];
+    int threads; /* inside a run */
+    /* progress, guarded by the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t wake; /* for the heartbeat to end early */
+    double *fraction;    /* (n_runs) */
+    bool closing;
+    int stop; /* a failure that ends the sweep */
+    char sentence[1024];
+};
+
+/* ---- progress ---- */
+
+struct run_progress {
+    struct sweep *w;
+    int run;
+};
+
+static int report(void *user, double fraction)
+{
+    struct run_progress *p = user;
+    struct sweep *w = p->w;
+    double sum = 0;
+    char what[256];
+    pthread_mutex_lock(&w->lock);
+    w->fraction[p->run] = fraction;
+    for (int i = 0; i < w->suite->n_runs; i++)
+        sum += w->fraction[i];
+    int stop = w->stop;
+    pthread_mutex_unlock(&w->lock);
+    const struct store_run *r = &w->planned[p->run].run;
+    snprintf(what, sizeof what, "%s %s %s", r->bench, r->method, r->labels);
+    return stop ? fail(METE_ESTOPPED, "stopped") : progress(what, sum, w->suite->n_runs);
+}
+
+static void *heartbeat_main(void *user)
+{
+    struct sweep *w = user;
+    pthread_mutex_lock(&w->lock);
+    while (!w->closing) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += HEARTBEAT_SECONDS;
+        pthread_cond_timedwait(&w->wake, &w->lock, &until);
+        pthread_mutex_unlock(&w->lock);
+        store_heartbeat(w->store); /* a missed beat only shortens the lease */
+        pthread_mutex_lock(&w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* ---- one run ---- */
+
+static void end_sweep(struct sweep *w, int code)
+{
+    pthread_mutex_lock(&w->lock);
+    if (!w->stop) {
+        w->stop = code;
+        snprintf(w->sentence, sizeof w->sentence, "%s", mete_errmsg());
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* What fails one run only: its own numbers, its own size. */
+static bool fails_alone(int code)
+{
+    return code == METE_EDIVERGE || code == METE_ENOMEM || code == METE_EBUDGET ||
+           code == METE_EINVAL;
+}
+
+static int do_run(struct sweep *w, int i)
+{
+    struct run_progress p = {w, i};
+    struct results results;
+    char folder[4096];
+    const struct settings *s = &w->suite->runs[i];
+    snprintf(folder, sizeof folder, "%s.runs/%s", store_path(w->store), w->ids[i]);
+    struct experiment_options o = {.device = w->o->device,
+                                   .threads = w->threads,
+                                   .folder = folder,
+                                   .report = report,
+                                   .user = &p};
+    int err = file_make_folder(folder);
+    if (!err)
+        err = experiment_run(s, w->shelf, &o, &results);
+    if (err && fails_alone(err)) {
+        const struct store_run *r = &w->planned[i].run;
+        log_warn("%s %s %s seed %llu: %s", r->bench, r->method, r->labels,
+                 (unsigned long long)r->seed, mete_errmsg());
+        return store_fail(w->store, w->ids[i], mete_errmsg());
+    }
+    if (err)
+        return err;
+    err = folder_write(folder, s, &results);
+    if (!err)
+        err = store_finish(w->store, w->ids[i], &results.all);
+    results_release(&results);
+    if (!err)
+        checkpoint_remove(folder);
+    return err ? err : report(&p, 1);
+}
+
+static int work_until_done(void *user, int piece, int lane)
+{
+    struct sweep *w = user;
+    (void)piece;
+    (void)lane;
+    for (;;) {
+        int which = -1;
+        int err = store_claim(w->store, w->ids, w->suite->n_runs, LEASE_SECONDS, &which);
+        if (!err && which < 0)
+            return 0;
+        if (!err)
+            err = do_run(w, which);
+        if (err) {
+            end_sweep(w, err);
+            if (which >= 0)
+                store_release(w->store, w->ids[which]);
+            return 0;
+        }
+    }
+}
+
+/* ---- the suite ---- */
+
+static int plan(struct sweep *w)
+{
+    int n = w->suite->n_runs;
+    w->planned = mem_array((size_t)n, sizeof *w->planned);
+    w->ids = mem_array((size_t)n, sizeof *w->ids);
+    w->fraction = mem_array((size_t)n, sizeof *w->fraction);
+    struct store_run *runs = mem_array((size_t)n, sizeof *runs);
+    struct store_drawing *drawings = mem_array((size_t)w->suite->n_drawings, sizeof *drawings);
+    int err = 0;
+    for (int i = 0; i < n && !err; i++) {
+        err = planned_open(&w->planned[i], &w->suite->runs[i]);
+        runs[i] = w->planned[i].run;
+    }
+    for (int i = 0; i < w->suite->n_drawings; i++) {
+        const struct drawing *d = &w->suite->drawings[i];
+        drawings[i] = (struct store_drawing){d->figure, d->title, d->x, d->rows, d->columns};
+    }
+    struct store_suite suite = {.name = w->suite->name,
+                                .path = w->suite->path,
+                                .text = w->suite->text,
+                                .drawings = drawings,
+                                .n_drawings = w->suite->n_drawings,
+                                .runs = runs,
+                                .n_runs = n};
+    if (!err)
+        err = store_plan(w->store, &suite, w->ids);
+    if (!err && w->o->retry)
+        err = store_retry_failed(w->store, w->ids, n);
+    free(runs);
+    free(drawings);
+    return err;
+}
+
+static int work(struct sweep *w)
+{
+    struct store_counts counts;
+    struct pool *pool = NULL;
+    pthread_t heartbeat;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = w->o->threads > 0 ? w->o->threads : cores > 0 ? (int)cores : 1;
+    int err = store_count(w->store, w->ids, w->suite->n_runs, &counts);
+    if (err)
+        return err;
+    bool gpu = w->o->device && strncmp(w->o->device, "cuda", 4) == 0;
+    bool side_by_side = !gpu && threads > 1 && counts.planned + counts.running >= threads;
+    w->threads = side_by_side || gpu ? 1 : threads;
+    log_info("%d runs: %d done, %d failed, %d to do", w->suite->n_runs, counts.done, counts.failed,
+             counts.planned + counts.running);
+    err = pool_open(&pool, side_by_side ? threads : 1);
+    if (err)
+        return err;
+    bool beating = pthread_create(&heartbeat, NULL, heartbeat_main, w) == 0;
+    err = pool_run(pool, pool_threads(pool), work_until_done, w);
+    pthread_mutex_lock(&w->lock);
+    w->closing = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    if (beating)
+        pthread_join(heartbeat, NULL);
+    pool_close(pool);
+    return w->stop ? fail(w->stop, "%s", w->sentence) : err;
+}
+
+static int finish(struct sweep *w)
+{
+    struct store_counts c;
+    int err = store_count(w->store, w->ids, w->suite->n_runs, &c);
+    if (err)
+        return err;
+    if (c.running > 0)
+        log_info("%d runs are being worked on by another process", c.running);
+    return c.failed ? fail(METE_EDIVERGE, "%d of %d runs failed; --retry tries them again",
+                           c.failed, w->suite->n_runs)
+                    : 0;
+}
+
+static int dry_run(struct sweep *w)
+{
+    for (int i = 0; i < w->suite->n_runs; i++) {
+        const struct settings *s = &w->suite->runs[i];
+        struct estimate e;
+        int err = estimate_run(s, w->shelf, w->o->device, &e);
+        if (err)
+            return err;
+        const char *shots = settings_get(s, "shots");
+        struct mete_planned_run run = {.bench = settings_get(s, "bench"),
+                                       .method = settings_get(s, "method"),
+                                       .labels = settings_get(s, "labels"),
+                                       .seed = strtoull(settings_get(s, "seed"), NULL, 10),
+                                       .shots = shots ? atoi(shots) : 0,
+                                       .tasks = e.tasks,
+                                       .n_labels = e.labels,
+                                       .gflop = e.flops / 1e9,
+                                       .seconds = e.seconds};
+        if (w->o->planned)
+            w->o->planned(w->o->user, &run);
+    }
+    return 0;
+}
+
+static int print_configs(struct sweep *w)
+{
+    for (int i = 0; i < w->suite->n_runs; i++) {
+        char *text = settings_print(&w->suite->runs[i]);
+        if (w->o->config)
+            w->o->config(w->o->user, text);
+        free(text);
+    }
+    return 0;
+}
+
+int mete_run(const struct mete_run_options *o)
+{
+    struct sweep w = {.o = o, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    struct run_rules own;
+    int err = shelf_open(&w.shelf);
+    struct config_rules rules = run_rules(&own, w.shelf);
+    if (!err)
+        err = suite_open(&w.suite, o->suite, o->set, o->seeds, &rules);
+    if (!err && o->print_config)
+        err = print_configs(&w);
+    else if (!err && o->dry_run)
+        err = dry_run(&w);
+    else if (!err) {
+        err = store_open(&w.store, o->db, STORE_WRITE);
+        if (!err)
+            err = plan(&w);
+        if (!err)
+            err = work(&w);
+        if (!err)
+            err = finish(&w);
+    }
+    store_close(w.store);
+    for (int i = 0; w.planned && i < w.suite->n_runs; i++)
+        planned_release(&w.planned[i]);
+    free(w.planned);
+    free(w.ids);
+    free(w.fraction);
+    suite_close(w.suite);
+    shelf_close(w.shelf);
+    return err;
+}

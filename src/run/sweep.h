@@ -1,0 +1,27 @@
+/* sweep.h - what `mete run` and `mete train` share: a run's place on disk. */
+#ifndef RUN_SWEEP_H
+#define RUN_SWEEP_H
+
+#include "run/experiment.h"
+
+/* A resolved run as the store knows it; borrows from `s`. */
+struct planned {
+    struct store_run run;
+    struct bench bench;
+    struct store_setting *settings;
+};
+int planned_open(struct planned *p, const struct settings *s);
+void planned_release(struct planned *p);
+
+/* Multiply-adds of a whole run, and its seconds on `threads` threads (estimate.c). */
+struct estimate {
+    double flops, seconds;
+    int64_t tasks, labels; /* bought, or drawn where there is no cap */
+};
+int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
+                 struct estimate *out);
+
+/* config.yaml, env.json, metrics.jsonl and ledger.csv into the run's folder. */
+int folder_write(const char *folder, const struct settings *s, const struct results *r);
+
+#endif
