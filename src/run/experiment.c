@@ -195,16 +195,10 @@ static void gather_ledger(const struct experiment *x, struct results *out)
 {
     const struct ledger_row *rows;
     int64_t n = ledger_rows(x->ledger, &rows);
-    out->purchases = mem_array((size_t)n, sizeof *out->purchases);
-    for (int64_t i = 0; i < n; i++)
-        out->purchases[i] =
-            (struct store_purchase){.task = (int32_t)rows[i].task,
-                                    .item = rows[i].item,
-                                    .klass = rows[i].klass,
-                                    .round = rows[i].round == ROUND_QUERY ? 0 : rows[i].round,
-                                    .query = rows[i].round == ROUND_QUERY,
-                                    .cost = rows[i].cost};
-    out->all.ledger = out->purchases;
+    out->ledger = mem_array((size_t)n, sizeof *out->ledger);
+    if (n > 0)
+        memcpy(out->ledger, rows, (size_t)n * sizeof *rows);
+    out->all.ledger = out->ledger;
     out->all.n_ledger = n;
 }
 
@@ -289,7 +283,7 @@ void results_release(struct results *r)
     for (int i = 0; i < r->all.n_tests; i++)
         free((void *)r->tests[i].tasks);
     free(r->checkpoints);
-    free(r->purchases);
+    free(r->ledger);
     free(r->env);
     *r = (struct results){0};
 }

@@ -53,7 +53,7 @@ struct results {
     struct store_results all;
     struct store_test tests[2 * TEST_SHOTS_MAX]; /* best and last, at each number of shots */
     struct store_checkpoint *checkpoints;
-    struct store_purchase *purchases;
+    struct ledger_row *ledger;
     char *env;
 };
 int experiment_run(const struct settings *settings, struct shelf *shelf,

@@ -66,14 +66,12 @@ static int write_ledger(const char *folder, const struct results *r)
 {
     char *text = NULL;
     size_t size = 0;
-    double total = 0;
     FILE *f = open_memstream(&text, &size);
-    fputs("task,item,class,round,query,cost,total\n", f);
+    fputs("task,item,class,round,cost,total\n", f); /* round -1: the query set */
     for (int64_t i = 0; i < r->all.n_ledger; i++) {
-        const struct store_purchase *p = &r->all.ledger[i];
-        total += p->cost;
-        fprintf(f, "%d,%d,%d,%d,%d,%.10g,%.10g\n", p->task, p->item, p->klass, p->round, p->query,
-                p->cost, total);
+        const struct ledger_row *p = &r->all.ledger[i];
+        fprintf(f, "%lld,%d,%d,%d,%.10g,%.10g\n", (long long)p->task, p->item, p->klass, p->round,
+                p->cost, p->total);
     }
     fclose(f);
     int err = write_text(folder, "ledger.csv", text, size);

@@ -127,6 +127,7 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
     spec.largest = shape;
     size_t before = resident();
     double step = 1;
+    out->peak_gflops = kernels_cpu_roof(spec.kernels, 0.3) / 1e9;
     err = engine_open(&e, &spec);
     if (!err) {
         out->bytes_planned = engine_bytes_planned(e);
