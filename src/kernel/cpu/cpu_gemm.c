@@ -149,12 +149,33 @@ void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add)
     }
 }
 
+typedef float v4 __attribute__((vector_size(16), may_alias));
+typedef float v4_anywhere __attribute__((vector_size(16), may_alias, aligned(4)));
+
+/* to[c][r] = from[r][c] for r, c < 4 */
+INLINE void transpose_4x4(const float *from, ptrdiff_t ldfrom, float *to, ptrdiff_t ldto)
+{
+    v4 a = *(const v4_anywhere *)from, b = *(const v4_anywhere *)(from + ldfrom);
+    v4 c = *(const v4_anywhere *)(from + 2 * ldfrom), d = *(const v4_anywhere *)(from + 3 * ldfrom);
+    v4 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    v4 ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    v4 cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    v4 cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(v4_anywhere *)to = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+    *(v4_anywhere *)(to + ldto) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    *(v4_anywhere *)(to + 2 * ldto) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *(v4_anywhere *)(to + 3 * ldto) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
 void cpu_transpose(const float *from, int rows, int cols, int ldfrom, float *to, int ldto)
 {
-    enum { BLOCK = 16 }; /* a cache line each way */
-    for (int r0 = 0; r0 < ldto; r0 += BLOCK)
-        for (int c0 = 0; c0 < cols; c0 += BLOCK)
-            for (int c = c0; c < cols && c < c0 + BLOCK; c++)
-                for (int r = r0; r < ldto && r < r0 + BLOCK; r++)
-                    to[c * ldto + r] = r < rows ? from[r * ldfrom + c] : 0;
+    enum { SIDE = 4 };
+    int whole_rows = rows - rows % SIDE, whole_cols = cols - cols % SIDE;
+    for (int c = 0; c < whole_cols; c += SIDE)
+        for (int r = 0; r < whole_rows; r += SIDE)
+            transpose_4x4(from + (ptrdiff_t)r * ldfrom + c, ldfrom, to + (ptrdiff_t)c * ldto + r,
+                          ldto);
+    for (int c = 0; c < cols; c++)
+        for (int r = c < whole_cols ? whole_rows : 0; r < ldto; r++)
+            to[(ptrdiff_t)c * ldto + r] = r < rows ? from[(ptrdiff_t)r * ldfrom + c] : 0;
 }

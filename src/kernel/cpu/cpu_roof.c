@@ -6,7 +6,7 @@
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* not while others run */
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
