@@ -219,6 +219,19 @@ struct mete_run_options {
 };
 int mete_run(const struct mete_run_options *o);
 
+/* ---- results (docs/results.md) ---- */
+
+struct mete_results_options {
+    const char *db;     /* the results database */
+    const char *suite;  /* NULL: every suite in it */
+    const char *format; /* "table", "csv", "json", "latex", "markdown"; NULL: table */
+    bool last;          /* the last model of a run, not the best by validation */
+    bool colour;        /* bold and dim for a terminal */
+};
+/* The tables as text; mete_free() it. */
+int mete_results(const struct mete_results_options *o, char **out);
+void mete_free(void *p); /* what the library hands out to be freed; NULL is fine */
+
 /* ---- what the theory promises (docs/theory.md) ---- */
 
 /* A stochastic gradient method: the outer loop over tasks, or the inner one over

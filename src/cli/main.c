@@ -20,6 +20,7 @@ static const struct command {
     {"show", cmd_show, "show a plug-in's settings"},
     {"grad", cmd_grad, "compute the meta-gradient of a given task"},
     {"speed", cmd_speed, "measure tasks per second"},
+    {"results", cmd_results, "print the tables of a results database"},
     {"version", cmd_version, "print the version"},
     {"data", cmd_data, "import a dataset, look at it, fetch one"},
 };

@@ -1,0 +1,110 @@
+/* results.c - mete results: the tables of a database as text. */
+#include "report/results.h"
+#include "base/error.h"
+#include "report/drawn.h"
+#include "report/format.h"
+#include "store/store_sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void mete_free(void *p)
+{
+    free(p);
+}
+
+#ifndef METE_HAVE_SQLITE
+int mete_results(const struct mete_results_options *o, char **out)
+{
+    (void)out;
+    struct store *s = NULL;
+    return store_open(&s, o->db, STORE_READ); /* says what is missing */
+}
+#else
+#include "base/jsonw.h"
+
+enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_LATEX, FORMAT_MARKDOWN, FORMATS };
+static const char *const format_names[FORMATS] = {"table", "csv", "json", "latex", "markdown"};
+
+static int find_format(const char *name, enum format *out)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (strcmp(format_names[i], name) == 0) {
+            *out = (enum format)i;
+            return 0;
+        }
+    return fail(METE_EINVAL, "--format: expected table, csv, json, latex or markdown, got '%s'",
+                name);
+}
+
+struct printer {
+    enum format format;
+    bool colour;
+    const char *model;
+    struct text text;
+    struct jsonw json;
+    int tables;
+};
+
+static int print_drawn(struct printer *p, struct store *s, const struct drawn *d)
+{
+    struct results results = {0};
+    struct table table = {0};
+    const char *suite = d->suite ? d->suite : "";
+    int err = results_read(&results, s, d->suite, p->model);
+    if (!err)
+        err = table_open(&table, &results, d->title, d->rows, d->columns);
+    if (!err && p->tables++ && p->format != FORMAT_CSV && p->format != FORMAT_JSON)
+        text_add(&p->text, "\n");
+    if (!err && p->format == FORMAT_TEXT)
+        format_text(&p->text, &table, p->colour);
+    if (!err && p->format == FORMAT_MARKDOWN)
+        format_markdown(&p->text, &table);
+    if (!err && p->format == FORMAT_LATEX)
+        format_latex(&p->text, &table);
+    if (!err && p->format == FORMAT_CSV)
+        format_csv(&p->text, &table, suite, p->tables == 1);
+    if (!err && p->format == FORMAT_JSON)
+        format_json(&p->json, &table, suite);
+    table_release(&table);
+    results_release(&results);
+    return err;
+}
+
+static int print_all(struct printer *p, struct store *s, const char *suite)
+{
+    struct drawn_list drawn = {0};
+    int err = drawn_read(&drawn, s, suite);
+    p->json.lines = 3;
+    if (p->format == FORMAT_JSON)
+        jsonw_array(&p->json, NULL);
+    for (int i = 0; !err && i < drawn.n; i++)
+        if (!drawn.at[i].figure)
+            err = print_drawn(p, s, &drawn.at[i]);
+    if (p->format == FORMAT_JSON) {
+        jsonw_close(&p->json);
+        text_add(&p->text, p->json.text);
+        text_add(&p->text, "\n");
+    }
+    drawn_release(&drawn);
+    return err;
+}
+
+int mete_results(const struct mete_results_options *o, char **out)
+{
+    struct store *s = NULL;
+    struct printer p = {.colour = o->colour, .model = o->last ? "last" : "best"};
+    int err = find_format(o->format ? o->format : "table", &p.format);
+    if (!err)
+        err = store_open(&s, o->db, STORE_READ);
+    if (!err)
+        err = print_all(&p, s, o->suite);
+    store_close(s);
+    jsonw_release(&p.json);
+    if (err)
+        text_release(&p.text);
+    else
+        *out = text_take(&p.text);
+    return err;
+}
+#endif

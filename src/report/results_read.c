@@ -1,0 +1,169 @@
+/* results_read.c - reading results from the store, and naming their fields. */
+#include "report/results.h"
+#include "store/store_sql.h"
+
+#ifdef METE_HAVE_SQLITE
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const field_names[FIELDS] = {
+#define X(id, name) name,
+    RESULT_FIELDS(X)
+#undef X
+};
+
+static double real_or_nan(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? NAN
+                                                           : sqlite3_column_double(row, column);
+}
+
+static char *text_or_empty(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return mem_string(text ? text : "");
+}
+
+/* The fields come first, in their order; then the numbers. */
+static const char query[] =
+    "SELECT dataset, ways, shots, budget, method, labels, net, bench, test_shots, support, bn,"
+    " model, CAST(train_tasks AS INTEGER), variant, first_run, seeds, accuracy, half_seeds,"
+    " half_tasks, accuracy_before, ece, valid_accuracy, labels_used,"
+    " (SELECT t.tasks FROM tests t WHERE t.run = first_run AND t.model = a.model"
+    "  AND t.shots = a.test_shots AND t.support = a.support AND t.bn = a.bn)"
+    " FROM accuracy_seeds a WHERE model = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM suite_runs"
+    "  JOIN suites USING (suite) JOIN runs r USING (run) WHERE name = ?2"
+    "  AND r.variant = a.variant)) ORDER BY first_run, test_shots, support, bn";
+
+static void fill(struct result *r, sqlite3_stmt *row)
+{
+    for (int f = 0; f < FIELDS; f++)
+        r->field[f] = text_or_empty(row, f);
+    const char *variant = (const char *)sqlite3_column_text(row, FIELDS);
+    snprintf(r->variant, sizeof r->variant, "%s", variant ? variant : "");
+    r->first_run = sqlite3_column_int64(row, FIELDS + 1);
+    r->seeds = sqlite3_column_int(row, FIELDS + 2);
+    double *const numbers[] = {&r->accuracy,        &r->half_seeds, &r->half_tasks,
+                               &r->accuracy_before, &r->ece,        &r->valid_accuracy,
+                               &r->labels_used};
+    for (int i = 0; i < 7; i++)
+        *numbers[i] = real_or_nan(row, FIELDS + 3 + i);
+    r->test_tasks = sqlite3_column_int(row, FIELDS + 10);
+}
+
+static int count_runs(struct results *out, struct store *s, const char *suite)
+{
+    sqlite3_stmt *stmt = NULL;
+    int err = sql_prepare(s, &stmt,
+                          "SELECT sum(status = 'done'), sum(status = 'planned'),"
+                          " sum(status = 'running'), sum(status = 'failed') FROM runs"
+                          " WHERE ?1 IS NULL OR run IN (SELECT run FROM suite_runs"
+                          " JOIN suites USING (suite) WHERE name = ?1)");
+    if (!err) {
+        sql_bind(stmt, "t", suite);
+        int row = sql_row(s, stmt);
+        err = row < 0 ? row : 0;
+        out->done = sqlite3_column_int(stmt, 0);
+        out->planned = sqlite3_column_int(stmt, 1);
+        out->running = sqlite3_column_int(stmt, 2);
+        out->failed = sqlite3_column_int(stmt, 3);
+    }
+    sqlite3_finalize(stmt);
+    return err;
+}
+
+int results_read(struct results *out, struct store *s, const char *suite, const char *model)
+{
+    struct results r = {.store = s};
+    sqlite3_stmt *stmt = NULL;
+    int row = 0, err = sql_prepare(s, &stmt, query);
+    if (!err)
+        sql_bind(stmt, "tt", model, suite);
+    while (!err && (row = sql_row(s, stmt)) == 1) {
+        r.at = mem_grow(r.at, (size_t)r.n + 1, sizeof *r.at);
+        fill(&r.at[r.n++], stmt);
+    }
+    err = err ? err : row < 0 ? row : count_runs(&r, s, suite);
+    sqlite3_finalize(stmt);
+    if (err)
+        results_release(&r);
+    else
+        *out = r;
+    return err;
+}
+
+void results_release(struct results *r)
+{
+    for (int i = 0; i < r->n; i++)
+        for (int f = 0; f < FIELDS; f++)
+            free(r->at[i].field[f]);
+    free(r->at);
+    *r = (struct results){0};
+}
+
+char *result_get(const struct results *all, const struct result *r, const char *name)
+{
+    for (int f = 0; f < FIELDS; f++)
+        if (strcmp(field_names[f], name) == 0)
+            return mem_string(r->field[f]);
+    sqlite3_stmt *stmt = NULL;
+    char *value = NULL;
+    if (sql_prepare(all->store, &stmt, "SELECT value FROM settings WHERE run = ? AND key = ?") ==
+        0) {
+        sql_bind(stmt, "lt", r->first_run, name);
+        if (sql_row(all->store, stmt) == 1)
+            value = text_or_empty(stmt, 0);
+    }
+    sqlite3_finalize(stmt);
+    return value ? value : mem_string("");
+}
+
+/* 30000 as 30K, 1500000 as 1.5M. */
+static char *show_count(const char *value)
+{
+    double n = number_read(value, NULL);
+    if (n >= 1e6)
+        return mem_print("%.4gM", n / 1e6);
+    return n >= 1e4 || (n >= 1000 && fmod(n, 1000) == 0) ? mem_print("%.4gK", n / 1e3)
+                                                         : mem_string(value);
+}
+
+char *result_show(const char *name, const char *value)
+{
+    if (strcmp(name, "budget") == 0)
+        return *value ? show_count(value) : mem_string("no cap");
+    if (strcmp(name, "tasks") == 0)
+        return show_count(value);
+    if (strcmp(name, "ways") == 0)
+        return mem_print("%sw", value);
+    if (strcmp(name, "test_shots") == 0 || strcmp(name, "shots") == 0)
+        return mem_print("%ss", value);
+    return mem_string(*value ? value : "-");
+}
+
+const char *field_title(const char *name)
+{
+    if (strcmp(name, "test_shots") == 0)
+        return "test shots";
+    if (strcmp(name, "shots") == 0)
+        return "training shots";
+    return strcmp(name, "bn") == 0 ? "batch norm" : name;
+}
+
+int result_compare(const char *a, const char *b)
+{
+    char *end_a, *end_b;
+    double x = number_read(a, &end_a), y = number_read(b, &end_b);
+    if (*a && *b && !*end_a && !*end_b)
+        return (x > y) - (x < y);
+    if (!*a != !*b) /* no cap comes after every cap */
+        return !*a - !*b;
+    return strcmp(a, b);
+}
+#endif

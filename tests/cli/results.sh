@@ -1,0 +1,20 @@
+# mete results: the tables of a database, and being asked wrongly.
+. "$(dirname "$0")/lib.sh"
+fixture=$(dirname "$METE")/fixture_db
+if ! "$fixture" "$tmp/x.db" 2>"$tmp/err"; then
+    skip "no results without SQLite: $(cat "$tmp/err")"
+    finish
+fi
+ok "help" "$METE" results --help
+ok "a table" "$METE" results "$tmp/x.db"
+same "the paper's line is there" 1 "$(grep -c 'paper  *73.3  *77.2' "$tmp/out")"
+ok "csv" "$METE" results "$tmp/x.db" --format csv
+same "csv lines" 117 "$(wc -l <"$tmp/out")"
+ok "the last model" "$METE" results "$tmp/x.db" --last --format json
+refuses "no database" 1 "No such file" "$METE" results "$tmp/y.db"
+refuses "no argument" 2 "expected one database" "$METE" results
+refuses "unknown format" 2 "expected table, csv, json, latex or markdown" "$METE" results "$tmp/x.db" --format xls
+refuses "unknown suite" 2 "has no suite 'quick'" "$METE" results "$tmp/x.db" --suite quick
+echo "not a database, but long enough to look at as one" >"$tmp/z.db"
+refuses "no database at all" 1 "not a results database" "$METE" results "$tmp/z.db"
+finish
