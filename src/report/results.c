@@ -48,10 +48,10 @@ struct printer {
 
 static int print_drawn(struct printer *p, struct store *s, const struct drawn *d)
 {
-    struct results results = {0};
+    struct result_list results = {0};
     struct table table = {0};
     const char *suite = d->suite ? d->suite : "";
-    int err = results_read(&results, s, d->suite, p->model);
+    int err = result_list_read(&results, s, d->suite, p->model);
     if (!err)
         err = table_open(&table, &results, d->title, d->rows, d->columns);
     if (!err && p->tables++ && p->format != FORMAT_CSV && p->format != FORMAT_JSON)
@@ -67,7 +67,7 @@ static int print_drawn(struct printer *p, struct store *s, const struct drawn *d
     if (!err && p->format == FORMAT_JSON)
         format_json(&p->json, &table, suite);
     table_release(&table);
-    results_release(&results);
+    result_list_release(&results);
     return err;
 }
 

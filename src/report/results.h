@@ -42,7 +42,7 @@ struct result {
     double labels_used;
 };
 
-struct results {
+struct result_list {
     struct store *store; /* borrowed; settings are looked up on demand */
     struct result *at;
     int n;
@@ -51,11 +51,12 @@ struct results {
 
 /* Results of the suite `suite` (NULL: of every run), of the model "best" or "last";
  * in the order of the runs. */
-int results_read(struct results *out, struct store *s, const char *suite, const char *model);
-void results_release(struct results *r);
+int result_list_read(struct result_list *out, struct store *s, const char *suite,
+                     const char *model);
+void result_list_release(struct result_list *r);
 
 /* The value of a field or setting, as text; free() it.  "" where it has none. */
-char *result_get(const struct results *all, const struct result *r, const char *name);
+char *result_get(const struct result_list *all, const struct result *r, const char *name);
 /* The same, as people write it: 30K, 5-way, no cap.  free() it. */
 char *result_show(const char *name, const char *value);
 const char *field_title(const char *name); /* "test shots" */

@@ -1,4 +1,4 @@
-/* results_read.c - reading results from the store, and naming their fields. */
+/* result_list_read.c - reading results from the store, and naming their fields. */
 #include "report/results.h"
 #include "store/store_sql.h"
 
@@ -57,7 +57,7 @@ static void fill(struct result *r, sqlite3_stmt *row)
     r->test_tasks = sqlite3_column_int(row, FIELDS + 10);
 }
 
-static int count_runs(struct results *out, struct store *s, const char *suite)
+static int count_runs(struct result_list *out, struct store *s, const char *suite)
 {
     sqlite3_stmt *stmt = NULL;
     int err = sql_prepare(s, &stmt,
@@ -78,9 +78,9 @@ static int count_runs(struct results *out, struct store *s, const char *suite)
     return err;
 }
 
-int results_read(struct results *out, struct store *s, const char *suite, const char *model)
+int result_list_read(struct result_list *out, struct store *s, const char *suite, const char *model)
 {
-    struct results r = {.store = s};
+    struct result_list r = {.store = s};
     sqlite3_stmt *stmt = NULL;
     int row = 0, err = sql_prepare(s, &stmt, query);
     if (!err)
@@ -92,22 +92,22 @@ int results_read(struct results *out, struct store *s, const char *suite, const 
     err = err ? err : row < 0 ? row : count_runs(&r, s, suite);
     sqlite3_finalize(stmt);
     if (err)
-        results_release(&r);
+        result_list_release(&r);
     else
         *out = r;
     return err;
 }
 
-void results_release(struct results *r)
+void result_list_release(struct result_list *r)
 {
     for (int i = 0; i < r->n; i++)
         for (int f = 0; f < FIELDS; f++)
             free(r->at[i].field[f]);
     free(r->at);
-    *r = (struct results){0};
+    *r = (struct result_list){0};
 }
 
-char *result_get(const struct results *all, const struct result *r, const char *name)
+char *result_get(const struct result_list *all, const struct result *r, const char *name)
 {
     for (int f = 0; f < FIELDS; f++)
         if (strcmp(field_names[f], name) == 0)

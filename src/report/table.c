@@ -93,8 +93,8 @@ static int find_tuple(const struct table_axis *a, char *const *tuple)
     return -1;
 }
 
-static void get_tuple(const struct results *all, const struct result *r, const struct table_axis *a,
-                      char **tuple)
+static void get_tuple(const struct result_list *all, const struct result *r,
+                      const struct table_axis *a, char **tuple)
 {
     for (int f = 0; f < a->fields; f++)
         tuple[f] = result_get(all, r, a->field[f]);
@@ -107,7 +107,7 @@ static void free_tuple(char **tuple, int n)
 }
 
 /* All tuples of values that occur, in the order of the runs. */
-static void collect_values(struct table_axis *a, const struct results *all)
+static void collect_values(struct table_axis *a, const struct result_list *all)
 {
     for (int i = 0; i < all->n; i++) {
         char *tuple[TABLE_FIELDS];
@@ -270,7 +270,7 @@ static void mark_best(struct table *t)
     }
 }
 
-int table_open(struct table *out, const struct results *r, const char *title, const char *rows,
+int table_open(struct table *out, const struct result_list *r, const char *title, const char *rows,
                const char *columns)
 {
     struct table t = {.title = mem_string(title), .results = r};

@@ -31,14 +31,14 @@ struct table_axis {
 
 struct table {
     char *title;
-    const struct results *results; /* borrowed */
+    const struct result_list *results; /* borrowed */
     struct table_axis rows, columns;
     struct cell *cells; /* (rows.n, columns.n) */
     int *where;         /* (results->n) the cell each result falls into */
 };
 
 /* `rows` and `columns` are fields joined by ','.  Keeps `r`. */
-int table_open(struct table *out, const struct results *r, const char *title, const char *rows,
+int table_open(struct table *out, const struct result_list *r, const char *title, const char *rows,
                const char *columns);
 void table_release(struct table *t);
 

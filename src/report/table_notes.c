@@ -112,7 +112,7 @@ static char *note_paper(const struct table *t)
 
 static char *note_missing(const struct table *t)
 {
-    const struct results *r = t->results;
+    const struct result_list *r = t->results;
     if (r->failed + r->planned + r->running == 0)
         return NULL;
     struct text out = {0};

@@ -92,10 +92,10 @@ TEST(tables_2_and_3_of_the_paper_have_intervals)
 TEST(a_cell_is_the_variant_with_the_best_validation_accuracy)
 {
     struct store *s = NULL;
-    struct results r;
+    struct result_list r;
     struct table t;
     CHECK_OK(store_open(&s, fixture_path(), STORE_READ));
-    CHECK_OK(results_read(&r, s, "fixture", "best"));
+    CHECK_OK(result_list_read(&r, s, "fixture", "best"));
     CHECK_OK(table_open(&t, &r, "t", "dataset,ways,test_shots,budget", "method,labels"));
     CHECK_EQ(t.rows.n, 6);
     CHECK_EQ(t.columns.n, 11);
@@ -118,17 +118,17 @@ TEST(a_cell_is_the_variant_with_the_best_validation_accuracy)
     }
     CHECK_HAS(table_cell(&t, 0, 0)->choice, "training shots ");
     table_release(&t);
-    results_release(&r);
+    result_list_release(&r);
     store_close(s);
 }
 
 TEST(what_belongs_to_the_test_is_never_chosen)
 {
     struct store *s = NULL;
-    struct results r;
+    struct result_list r;
     struct table t;
     CHECK_OK(store_open(&s, fixture_path(), STORE_READ));
-    CHECK_OK(results_read(&r, s, NULL, "best"));
+    CHECK_OK(result_list_read(&r, s, NULL, "best"));
     CHECK_OK(table_open(&t, &r, "t", "", "method"));
     CHECK(axis_field(&t.rows, "dataset") >= 0 && axis_field(&t.rows, "test_shots") >= 0 &&
           axis_field(&t.rows, "budget") >= 0);
@@ -137,7 +137,7 @@ TEST(what_belongs_to_the_test_is_never_chosen)
     CHECK_OK(table_open(&t, &r, "t", "shots,inner.lr", "method,labels"));
     CHECK_STR(axis_value(&t.rows, 0, 1), "0.1"); /* a setting is a field too */
     table_release(&t);
-    results_release(&r);
+    result_list_release(&r);
     store_close(s);
 }
 
