@@ -179,6 +179,9 @@ static int take_widths(struct setup *s, const struct safetensors *file)
         return 0; /* put_weights says what is wrong */
     snprintf(width, sizeof width, "%lld", (long long)a->shape[0]);
     int err = param_set_text(&s->set, rows ? "net.units" : "net.filters", width);
+    if (err)
+        return fail_within(METE_EFORMAT, "%s: %s.weight", safetensors_name(file),
+                           rows ? "fc0" : "conv0");
     for (int i = 1; rows && i < LAYERS_MAX && !err; i++) {
         char name[32];
         snprintf(name, sizeof name, "fc%d.weight", i);
@@ -238,6 +241,8 @@ static int compute(const struct mete_grad_options *o, struct setup *s, struct gi
     spec.meta_batch = 1;
     spec.largest = (struct shape){1, g->n[0], g->n[1]};
     err = engine_open(&e, &spec);
+    if (err == METE_EINVAL) /* it is the file's shapes that do not suit, not a flag */
+        err = fail_within(METE_EFORMAT, "%s: support.x", safetensors_name(g->file));
     if (err)
         return err;
     struct lesson task = {.support = {g->item, g->label, g->n[0]},

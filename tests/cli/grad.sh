@@ -63,6 +63,12 @@ bad_task "a query of another size" "query.x: expected F64 or F32 (any, 1, 28, 28
 edit 's/("support.x": \{[^}]*\[)5, 1, 28, 28\]/\11, 5, 28, 28]/'
 bad_task "a support of other images" "query.x: expected F64 or F32 (any, 5, 28, 28), got F32 (5, 1, 28, 28)"
 
+edit 's/("(support|query).x": \{[^}]*\[5, 1, )28, 28\]/\1 8, 98]/g'
+bad_task "images that are too small" "support.x: conv4 needs images of 16x16"
+cp tests/golden/maml-eps.safetensors "$task"
+edit 's/("conv0.weight": \{[^}]*)\[16, 3, 3, 3\]/\1[432, 1, 1,1]/'
+bad_task "too many filters" "conv0.weight: net.filters: expected 0..256, got '432'"
+
 put "$(($(data_at support.x) + 400))" '\0000\0000\0300\0177'
 bad_task "a NaN in the support" "support.x: element 100 is NaN"
 put "$(($(data_at query.x) + 4))" '\0000\0000\0200\0377'
