@@ -283,6 +283,63 @@ int mete_bound_best(const struct mete_bound_setting *s, double budget, double pe
 bool mete_bound_note(const struct mete_bound_setting *s, int i, const char **id, bool *broken,
                      char *text, size_t size);
 
+/* ---- what stability and smoothness really are (docs/theory.md) ---- */
+
+struct mete_study { /* what is looked at; tasks come from the benchmark's training part */
+    const char *bench;                         /* its budget says how many tasks, unless `tasks` does */
+    const char *method, *net, *labels, *device; /* NULL: maml, conv4, random, cpu */
+    const char *const *set;                    /* "key=value", NULL at the end; may be NULL */
+    uint64_t seed;
+    int threads;     /* 0: one per core */
+    int tasks;       /* n; 0: as many as the budget pays for */
+    int fresh;       /* tasks that training does not see, of the same distribution */
+    int removals;    /* tasks, and points of a task, left out in turn */
+    int probed;      /* tasks whose gradients and curvatures are measured */
+    double max_loss; /* M: every loss that is compared is clipped to it */
+    double delta;    /* of the bounds */
+};
+struct mete_study mete_study_defaults(void);
+
+struct mete_measured {
+    double largest;    /* what was met: a lower estimate of the uniform stability */
+    double mean, half; /* over what was left out, and half its 95 % interval */
+};
+
+struct mete_stability {
+    enum mete_estimator estimator;
+    int n, m, outer_steps, inner_steps, removals, fresh;
+    double max_loss, delta;
+    struct mete_measured outer_beta; /* |R(A(D), S) - R(A(D without a task), S)| over fresh S */
+    struct mete_measured inner_beta; /* |loss(A(S)) - loss(A(S without a point))| at fresh points */
+    double exceeding; /* with 95 % confidence, at most this share of tasks moves R by more */
+    double outer_l, outer_gamma, inner_l, inner_gamma; /* NaN where there is no such loop */
+    struct mete_measured objective, risk; /* of A(D): what it minimised; on fresh tasks */
+    double gap, gap_half;               /* risk - objective, which the theory bounds */
+    double gap_outer, gap_inner;        /* its part between tasks, and within a task */
+    struct mete_bound by_beta; /* Theorem 1 or 2 with the measured stability */
+    struct mete_bound by_lemma; /* Theorem 3 with the measured constants, c = lr T */
+};
+int mete_stability(const struct mete_study *o, struct mete_stability *out);
+
+/* Reptile's update u = theta(0) - theta(T) against the exact gradient G of its objective
+ * (appendix A), for one inner step size and number of steps: means over o->probed tasks
+ * and half their 95 % intervals. */
+struct mete_drift {
+    double lr;
+    int steps, tasks;
+    double cosine, cosine_half;       /* between u and G */
+    double deviation, deviation_half; /* |u / (lr T) - G| / |G| */
+    double raw;                       /* |u - G| / |G|: as the appendix writes it */
+    double summed;                    /* |u / lr - G| / |G| */
+    double bound;                     /* the appendix's on that: (1 - lr lambda) max|g| (T - 1) / |G| */
+    double left_printed; /* of u / lr - G after the appendix's (I - lr H)(g(0) + … + g(T-2)) */
+    double left_second;  /* the same after g(0) + … + g(T-2) + lr (T + 1) H g(0) */
+};
+/* One row for each of the step sizes and numbers of steps, steps innermost, at initial
+ * weights or, if `trained`, at those that Reptile learns.  NaN where the loop diverges. */
+int mete_drift(const struct mete_study *o, bool trained, const double *lrs, int n_lrs,
+               const int *steps, int n_steps, struct mete_drift *rows);
+
 #ifdef __cplusplus
 }
 #endif

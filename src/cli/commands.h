@@ -13,5 +13,7 @@ int cmd_results(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_bound(int argc, char **argv);
 int cmd_data(int argc, char **argv);
+int cmd_stability(int argc, char **argv);
+int cmd_drift(int argc, char **argv);
 
 #endif

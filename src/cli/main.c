@@ -12,10 +12,12 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
-    {"bound", cmd_bound, "what the theory promises for n tasks of m points"},
     {"train", cmd_train, "train one model under a label budget, and test it"},
     {"eval", cmd_eval, "test a trained model"},
     {"run", cmd_run, "run a suite; results go to a database"},
+    {"bound", cmd_bound, "what the theory promises for n tasks of m points"},
+    {"stability", cmd_stability, "measure what the theory speaks of on a benchmark"},
+    {"drift", cmd_drift, "Reptile's update against the gradient it stands for"},
     {"list", cmd_list, "show the methods, label strategies, nets and devices built in"},
     {"show", cmd_show, "show a plug-in's settings"},
     {"grad", cmd_grad, "compute the meta-gradient of a given task"},

@@ -385,6 +385,35 @@ void engine_put(struct engine *e, enum engine_vector which, const struct net_ten
     e->k->pack(e->dev, &e->net.layer[t->layer], t->which, host, vector_of(e, which));
 }
 
+void engine_read(struct engine *e, enum engine_vector which, double *out)
+{
+    size_t n = e->net.trained;
+    if (e->k->elem == sizeof *out) {
+        e->k->download(e->dev, out, vector_of(e, which), n * sizeof *out);
+        return;
+    }
+    float *floats = mem_array(n, sizeof *floats);
+    e->k->download(e->dev, floats, vector_of(e, which), n * sizeof *floats);
+    for (size_t i = 0; i < n; i++)
+        out[i] = floats[i];
+    free(floats);
+}
+
+void engine_write(struct engine *e, enum engine_vector which, const double *from)
+{
+    size_t n = e->net.trained;
+    if (e->k->elem == sizeof *from) {
+        e->k->upload(e->dev, vector_of(e, which), from, n * sizeof *from);
+        return;
+    }
+    float *floats = mem_array(n, sizeof *floats);
+    for (size_t i = 0; i < n; i++)
+        floats[i] = (float)from[i];
+    e->k->upload(e->dev, vector_of(e, which), floats, n * sizeof *floats);
+    e->k->sync(e->dev); /* the floats are freed */
+    free(floats);
+}
+
 bool engine_finite(struct engine *e)
 {
     void *theta = vector_at(e, VECTOR_THETA);

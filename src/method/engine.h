@@ -60,6 +60,10 @@ void engine_get(struct engine *e, enum engine_vector which, const struct net_ten
                 float *host);
 void engine_put(struct engine *e, enum engine_vector which, const struct net_tensor *t,
                 const float *host);
+/* The trained weights, or the gradient of one task, as doubles in the kernel set's own
+ * order (engine_net()->trained of them): to be added and multiplied, not read. */
+void engine_read(struct engine *e, enum engine_vector which, double *out);
+void engine_write(struct engine *e, enum engine_vector which, const double *from);
 int64_t engine_steps(const struct engine *e); /* optimiser steps taken */
 void engine_set_steps(struct engine *e, int64_t steps);
 bool engine_finite(struct engine *e); /* no NaN or infinity in the weights */

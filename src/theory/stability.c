@@ -77,7 +77,7 @@ int stability_measure(struct stability *out, const struct stability_problem *p, 
     rng_choose(&r, (uint32_t)p->items, (uint32_t)k, items);
     err = risks_of(p, STABILITY_ALL, all);
     for (int i = 0; i < k && !err; i++) {
-        err = progress("leaving one out", i, k);
+        err = p->what ? progress(p->what, i, k) : 0;
         if (!err)
             err = risks_of(p, items[i], without);
         if (!err)

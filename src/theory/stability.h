@@ -22,6 +22,7 @@ struct stability_problem {
     /* Trains on D without item `without` (STABILITY_ALL: on D) and writes the risk
      * on each probe (probes). */
     int (*risks)(void *user, int without, double *risk);
+    const char *what; /* for progress; NULL: none is reported */
 };
 
 struct stability {
@@ -39,7 +40,7 @@ struct stability {
 };
 
 /* Leaves out `removals` items, drawn with `seed` (all of them where there are no
- * more).  Trains removals + 1 times and reports progress. */
+ * more).  Trains removals + 1 times. */
 int stability_measure(struct stability *out, const struct stability_problem *p, int removals,
                       uint64_t seed);
 

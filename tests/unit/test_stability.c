@@ -132,7 +132,7 @@ TEST(ridge_regression_gives_the_exact_leave_one_out_answer)
     struct ridge d = ridge_data();
     struct exact e = exact_answer(&d);
     struct stability s;
-    struct stability_problem p = {&d, ROWS, PROBES, loss_max, descend};
+    struct stability_problem p = {&d, ROWS, PROBES, loss_max, descend, NULL};
     CHECK_OK(stability_measure(&s, &p, ROWS, 1));
     CHECK_EQ(d.trainings, ROWS + 1);
     CHECK_EQ(s.removals, ROWS);
@@ -156,7 +156,7 @@ TEST(a_sample_of_removals_is_part_of_all_of_them)
     struct ridge d = ridge_data();
     struct exact e = exact_answer(&d);
     struct stability s, again;
-    struct stability_problem p = {&d, ROWS, PROBES, loss_max, descend};
+    struct stability_problem p = {&d, ROWS, PROBES, loss_max, descend, NULL};
     CHECK_OK(stability_measure(&s, &p, 8, 1));
     CHECK_EQ(s.removals, 8);
     CHECK(s.largest <= e.largest + 1e-9);
@@ -180,7 +180,7 @@ TEST(a_learner_that_ignores_its_data_is_perfectly_stable)
 {
     double loss = 0.37;
     struct stability s;
-    struct stability_problem p = {&loss, 10, PROBES, 1, constant};
+    struct stability_problem p = {&loss, 10, PROBES, 1, constant, NULL};
     CHECK_OK(stability_measure(&s, &p, 5, 1));
     CHECK_NEAR(s.largest, 0, 0);
     CHECK_NEAR(s.mean.mean, 0, 0);
@@ -200,7 +200,7 @@ TEST(what_the_theory_does_not_allow_is_refused)
 {
     double loss = 1.5;
     struct stability s = {.item = -7};
-    struct stability_problem p = {&loss, 10, PROBES, 1, constant};
+    struct stability_problem p = {&loss, 10, PROBES, 1, constant, NULL};
     CHECK_EQ(stability_measure(&s, &p, 5, 1), METE_EINVAL);
     CHECK_HAS(mete_errmsg(), "a risk of 1.5 was seen");
     loss = NAN;
