@@ -107,6 +107,27 @@ struct mete_fetch_options {
 };
 int mete_data_fetch(const struct mete_fetch_options *options);
 
+/* ---- tasks ---- */
+
+struct mete_tasks_options {
+    const char *bench;      /* "omniglot:5w-1s" */
+    const char *part;       /* NULL: test */
+    const char *labels;     /* who chooses the supports, without a learner; NULL: stratified */
+    const char *const *set; /* "key=value", NULL at the end; may be NULL */
+    int32_t n;              /* 0: 600, or every user of the part */
+    int64_t seed;           /* 0, as the test tasks of every run, unless test.seed is set */
+    const char *out;        /* a tasks.json to write (docs/tasks.md), or NULL */
+};
+struct mete_tasks {
+    int32_t n, ways, shots;
+    int32_t groups; /* classes, or users, of the part */
+    bool users;
+    double pool, support, query; /* items of a task, on average */
+    double covered;              /* classes in a support, on average */
+};
+/* Draws tasks.  *json, unless NULL, gets what the file would hold; free() it. */
+int mete_tasks(const struct mete_tasks_options *o, struct mete_tasks *out, char **json);
+
 /* ---- what is built in ---- */
 
 /* Calls fn for every plug-in of a kind ("methods", "labels", "nets", "datasets",

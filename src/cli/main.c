@@ -23,6 +23,7 @@ static const struct command {
     {"grad", cmd_grad, "compute the meta-gradient of a given task"},
     {"speed", cmd_speed, "measure tasks per second"},
     {"results", cmd_results, "print the tables of a results database"},
+    {"tasks", cmd_tasks, "draw a benchmark's tasks, to look at or for other software"},
     {"version", cmd_version, "print the version"},
     {"data", cmd_data, "import a dataset, look at it, fetch one"},
 };

@@ -27,7 +27,6 @@ static void make_room(const struct tasks *t, struct task *task)
 void task_release(struct task *task)
 {
     free(task->classes); /* one block: classes, pool and query */
-    free(task->given);
     *task = (struct task){0};
 }
 
@@ -115,7 +114,7 @@ int task_draw(const struct tasks *t, int part, int64_t number, struct task *task
     task->number = number;
     task->user = -1;
     task->ways = t->ways;
-    task->n_pool = task->n_query = task->n_given = 0;
+    task->n_pool = task->n_query = 0;
     make_room(t, task);
     if (t->split.users)
         take_user(t, task);

@@ -68,11 +68,10 @@ struct task {
     int user;   /* -1: none */
     int ways;   /* labels are 0..ways-1 */
     int labels; /* how many to buy for the support */
-    int n_pool, n_query, n_given;
+    int n_pool, n_query;
     int32_t *classes; /* (ways) the dataset's class for each label */
     int32_t *pool;    /* (n_pool) items, in random order */
     int32_t *query;   /* (n_query) items */
-    int32_t *given;   /* (n_given) positions in the pool that a file names as support */
     int room;         /* private: of pool and query */
 };
 int task_draw(const struct tasks *t, int part, int64_t number, struct task *out);
