@@ -5,8 +5,14 @@
 #include <string.h>
 
 static const struct label_ops *const strategies[] = {
-    &label_random, &label_stratified, &label_active,  &label_entropy,
-    &label_margin, &label_kmeans,     &label_kcenter, &label_badge,
+    &label_random,     /* random.c */
+    &label_stratified, /* stratified.c */
+    &label_active,     /* active.c */
+    &label_entropy,    /* uncertain.c */
+    &label_margin,     /* uncertain.c */
+    &label_kmeans,     /* diverse.c */
+    &label_kcenter,    /* diverse.c */
+    &label_badge,      /* badge.c */
 };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
