@@ -1,0 +1,85 @@
+# A suite: the same results for any number of threads, after kills, and shared by
+# two processes; and what cannot be run is refused before any work.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/same_results.sh.inc"
+command -v sqlite3 >/dev/null || { skip "no sqlite3"; finish; }
+"$METE" run --help 2>/dev/null | grep -q SUITE || bad "help" "no help"
+# SUITE_SET="--set train.steps=600" KILLS=50 makes the killing thorough
+suite="tests/suites/tiny.yaml ${SUITE_SET:-}"
+
+ok "one thread" "$METE" run $suite --db "$tmp/one.db" --threads 1
+results_of "$tmp/one.db" >"$tmp/one"
+same "all runs are done" 12 "$(grep -c '^run|.*|done$' "$tmp/one")"
+
+for threads in 2 4; do
+    ok "$threads threads" "$METE" run $suite --db "$tmp/$threads.db" --threads $threads
+    results_of "$tmp/$threads.db" >"$tmp/$threads"
+    ok "the results of $threads threads are those of one" cmp "$tmp/one" "$tmp/$threads"
+done
+
+# kill -9 at random moments, then let it finish; a finished run keeps its starting time
+finished() { sqlite3 "$1" "SELECT id, started FROM runs JOIN times USING (run) ORDER BY id" 2>/dev/null; }
+kills=${KILLS:-8}
+for ((i = 0; i < kills; i++)); do
+    "$METE" run $suite --db "$tmp/killed.db" --threads 2 >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.$((RANDOM % 4))$((RANDOM % 10))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    finished "$tmp/killed.db" >"$tmp/done.$i"
+done
+ok "a killed suite goes on" "$METE" run $suite --db "$tmp/killed.db" --threads 2
+results_of "$tmp/killed.db" >"$tmp/killed"
+ok "its results are those of an undisturbed one" cmp "$tmp/one" "$tmp/killed"
+finished "$tmp/killed.db" >"$tmp/done"
+same "no finished run was repeated" "" "$(cat "$tmp"/done.* | sort -u | comm -23 - "$tmp/done")"
+
+# two processes on one database
+"$METE" run $suite --db "$tmp/shared.db" --threads 1 >"$tmp/first" 2>&1 &
+pid=$!
+ok "a second process" "$METE" run $suite --db "$tmp/shared.db" --threads 1
+wait $pid
+ok "the rest" "$METE" run $suite --db "$tmp/shared.db" --threads 1
+results_of "$tmp/shared.db" >"$tmp/shared"
+ok "two processes give the same results" cmp "$tmp/one" "$tmp/shared"
+
+# refusals
+bench() { printf 'name: x\nbase: {train.steps: 2}\naxes:\n  bench: ["%s"]\n' "$1" >"$tmp/bad.yaml"; }
+bench "glyphs:classes=60:500w-1s@1M"
+refuses "more ways than classes" 2 "bad.yaml:4:" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.db"
+bench "glyphs:classes=60:5w-100s@1M"
+refuses "more shots than points" 2 "bad.yaml:4:" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.db"
+bench "glyphs:classes=60:5w-1s@3"
+refuses "a budget below one task" 2 "does not pay for one task" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.db"
+bench "nosuchset:5w-1s@1K"
+refuses "a missing dataset" 2 "nosuchset" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.db"
+printf 'name: x\nbase: {train.stepz: 2}\naxes:\n  bench: ["glyphs:5w-1s@1K"]\n' >"$tmp/bad.yaml"
+refuses "an unknown key" 2 "train.steps" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.db"
+printf 'name: x\nbase: {train.steps: many}\naxes:\n  bench: ["glyphs:5w-1s@1K"]\n' >"$tmp/bad.yaml"
+refuses "a wrong type" 2 "bad.yaml:2:" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.db"
+refuses "a missing suite" 1 "no-such.yaml" "$METE" run "$tmp/no-such.yaml" --db "$tmp/x.db"
+same "no database was made by what was refused" "no" "$([ -e "$tmp/x.db" ] && echo yes || echo no)"
+
+# a checkpoint that is no good
+id=$(sqlite3 "$tmp/one.db" "SELECT id FROM runs ORDER BY run LIMIT 1")
+mkdir -p "$tmp/broken.db.runs/$id"
+echo garbage >"$tmp/broken.db.runs/$id/checkpoint.safetensors"
+ok "a corrupt checkpoint" "$METE" run $suite --db "$tmp/broken.db" --threads 2
+same "it is kept aside" yes "$([ -e "$tmp/broken.db.runs/$id/checkpoint.safetensors.unusable" ] && echo yes)"
+results_of "$tmp/broken.db" >"$tmp/broken"
+ok "and the run starts anew" cmp "$tmp/one" "$tmp/broken"
+
+# a full disk: a sentence, and what was finished stays readable
+if mkdir "$tmp/small" && mount -t tmpfs -o size=600k tmpfs "$tmp/small" 2>/dev/null; then
+    "$METE" run $suite --db "$tmp/small/full.db" --threads 1 2>"$tmp/err"
+    same "a full disk fails" 1 $?
+    ok "and is named" grep -Eqi "disk is full|no space left" "$tmp/err"
+    ok "the database is whole" sqlite3 "$tmp/small/full.db" "PRAGMA integrity_check"
+    umount "$tmp/small"
+else
+    skip "cannot mount a small disk here"
+fi
+cp "$tmp/one.db" "$tmp/newer.db"
+sqlite3 "$tmp/newer.db" "PRAGMA user_version = 999"
+refuses "a newer database" 1 "newer.db" "$METE" run $suite --db "$tmp/newer.db"
+finish
