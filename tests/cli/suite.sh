@@ -71,9 +71,9 @@ ok "and the run starts anew" cmp "$tmp/one" "$tmp/broken"
 
 # a full disk: a sentence, and what was finished stays readable
 if mkdir "$tmp/small" && mount -t tmpfs -o size=600k tmpfs "$tmp/small" 2>/dev/null; then
-    "$METE" run $suite --db "$tmp/small/full.db" --threads 1 2>"$tmp/err"
+    "$METE" run $suite --db "$tmp/small/full.db" --threads 1 2>"$tmp/said"
     same "a full disk fails" 1 $?
-    ok "and is named" grep -Eqi "disk is full|no space left" "$tmp/err"
+    ok "and is named" grep -Eqi "disk is full|no space left" "$tmp/said"
     ok "the database is whole" sqlite3 "$tmp/small/full.db" "PRAGMA integrity_check"
     umount "$tmp/small"
 else
