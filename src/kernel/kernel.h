@@ -119,6 +119,23 @@ struct kernels {
     int (*images_open)(struct device *d, struct images *images); /* host data becomes device data */
     void (*images_close)(struct device *d, struct images *images);
 
+    /* -- recordings; optional, NULL where launching costs nothing -- */
+    /* A fixed sequence of operations, sent to the device at once:
+     *   if (!k->replay || !k->replay(d, key)) {
+     *       ...the operations...
+     *       if (k->replay)
+     *           k->recorded(d);
+     *   }
+     * replay() runs what was recorded under `key` and returns true; if nothing was, it
+     * begins to record and returns false, and recorded() runs what was called since.
+     * A recording keeps pointers, shapes and scalars; what they point at is read anew.
+     * Keep outside: operations that wait, upload, adam (its step changes), alloc and
+     * release.  forget() drops all recordings: call it before
+     * memory they use is released. */
+    bool (*replay)(struct device *d, uint64_t key);
+    void (*recorded)(struct device *d);
+    void (*forget)(struct device *d);
+
     /* -- layout -- */
     /* Sets the offsets of the layers and returns the length of a parameter vector,
      * trained tensors first: *trained is how many elements gradients move. */
@@ -203,6 +220,9 @@ struct kernels {
 
 extern const struct kernels kernels_ref;   /* float storage, double sums */
 extern const struct kernels kernels_ref64; /* all in double: for checking the checkers */
+#ifdef METE_CUDA
+extern const struct kernels kernels_cuda; /* NVIDIA GPUs */
+#endif
 /* "avx512", "avx2" or "portable"; NULL: not in this build. */
 const struct kernels *kernels_cpu(const char *isa);
 /* The most FLOP/s one thread reaches with a CPU set's instructions, measured in about

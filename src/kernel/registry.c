@@ -10,8 +10,11 @@ enum { CPU_SETS = sizeof cpu_sets / sizeof *cpu_sets };
 
 const struct kernels *kernels_at(int i)
 {
-    const struct kernels *all[CPU_SETS + 2];
+    const struct kernels *all[CPU_SETS + 3];
     int n = 0;
+#ifdef METE_CUDA
+    all[n++] = &kernels_cuda;
+#endif
     for (int c = 0; c < CPU_SETS; c++)
         if (kernels_cpu(cpu_sets[c]))
             all[n++] = kernels_cpu(cpu_sets[c]);

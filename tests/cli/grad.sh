@@ -96,9 +96,9 @@ printf '\020\0\0\0\0\0\0\0{"a": [[[[[[[[[[' >"$task"
 bad_task "a broken header" "header:1:"
 rm "$task"
 bad_task "no such file" "cannot read"
-cp tests/golden/maml-mlp.safetensors "$task"
-bad_task "a rate that diverges" "try a smaller inner.lr" --net mlp --set inner.lr=100 \
-    --set inner.loss=sum --set inner.steps=100
+huge='\0346\0261\0141\0177' # 3e38
+put "$(data_at head.weight)" "$huge$huge$huge$huge$huge$huge$huge$huge"
+bad_task "a loss that overflows" "try a smaller inner.lr"
 
 bad_flag "no such method" "mamll" "$METE" grad --method mamll --in "$task" --out "$out"
 bad_flag "no such net" "conv5" "$METE" grad --net conv5 --in "$task" --out "$out"

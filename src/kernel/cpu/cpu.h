@@ -8,10 +8,10 @@
  * gammas and betas are zero and stay zero through every update, so nothing is ever
  * masked.
  *   an activation of a task  [y][place(x)][image][channel]: pixel-major, so that the
- *                            images of a pixel are rows of one matrix product, and even
- *                            columns before odd ones, so that the pixels which a
- *                            stride-2 tap reads follow each other
- *   z, dz inside a layer     the same, columns in natural order where the stride is 2
+ *                            images of a pixel are rows of one matrix product, and
+ *                            columns sorted by x mod 4, so that pixels which are used
+ *                            alike (every second, every second pair) follow each other
+ *   z, dz inside a layer     the same; sorted by x mod 2 where the stride is 2
  *   the input of a net       [image][y][0 x.. 0][channel], a column of zeros left and
  *                            right, channels not padded; before a dense layer
  *                            [image][feature] in c,h,w order
@@ -75,20 +75,59 @@ INLINE int pad(int channels)
     return (channels + PAD - 1) / PAD * PAD;
 }
 
+/* How many of w columns have x % phases == phase, and where in memory they start. */
+INLINE int phase_len(int phase, int w, int phases)
+{
+    return (w - phase + phases - 1) / phases;
+}
+
+INLINE int phase_start(int phase, int w, int phases)
+{
+    int start = 0;
+    for (int i = 0; i < phase; i++)
+        start += phase_len(i, w, phases);
+    return start;
+}
+
+INLINE int sorted_place(int x, int w, int phases)
+{
+    return phase_start(x % phases, w, phases) + x / phases;
+}
+
+INLINE int sorted_unplace(int p, int w, int phases)
+{
+    int phase = 0;
+    while (p >= phase_len(phase, w, phases))
+        p -= phase_len(phase++, w, phases);
+    return p * phases + phase;
+}
+
+/* Where column x of an activation w wide lies, and the way back. */
+enum { PHASES = 4 };
 INLINE int place(int x, int w)
 {
-    return x % 2 ? (w + 1) / 2 + x / 2 : x / 2;
+    return sorted_place(x, w, PHASES);
 }
 
 INLINE int unplace(int p, int w)
 {
-    return p < (w + 1) / 2 ? 2 * p : 2 * (p - (w + 1) / 2) + 1;
+    return sorted_unplace(p, w, PHASES);
 }
 
-/* Where column x of a layer's z lies. */
+/* The same for a layer's z. */
+INLINE int z_phases(const struct layer *l)
+{
+    return PHASES / l->stride;
+}
+
 INLINE int z_place(const struct layer *l, int x)
 {
-    return l->stride == 2 ? x : place(x, l->conv_w);
+    return sorted_place(x, l->conv_w, z_phases(l));
+}
+
+INLINE int z_unplace(const struct layer *l, int p)
+{
+    return sorted_unplace(p, l->conv_w, z_phases(l));
 }
 
 /* The first layer of a net reads the input, whose layout is another. */
@@ -201,9 +240,10 @@ struct gemm {
 #define cpu_gemm CPU_NAME(cpu_gemm)
 void cpu_gemm(const struct gemm *g, int rows, int cols, float *y, bool add);
 
-/* y[row][col] (+)= sum over i < count, j < k of x[i][j][row] d[i][j][col] */
+/* y[row][col] (+)= sum over i < count, j < k[i] of x[i][j][row] d[i][j][col] */
 struct outer {
-    int count, k;
+    int count;
+    const int *k;
     const float *const *x, *const *d;
     ptrdiff_t ldx, ldd, ldy;
 };
@@ -214,10 +254,11 @@ void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add);
 #define cpu_transpose CPU_NAME(cpu_transpose)
 void cpu_transpose(const float *from, int rows, int cols, int ldfrom, float *to, int ldto);
 
-/* ---- cpu_conv.c: tangents are sums of two convolutions, so all take up to two terms ---- */
+/* ---- cpu_conv.c: 3x3 convolution of one task ---- */
 
+/* A tangent is the sum of two convolutions, so all take up to two terms. */
 struct conv_term {
-    const float *x, *w; /* forward: x, weights; dx: dz, transposed weights */
+    const float *x, *w; /* forward: x, weights; dx: dz, weights */
 };
 struct conv_pair {
     const float *x, *dz;
@@ -230,10 +271,23 @@ struct after_row { /* called when row y of z is complete */
 #define cpu_conv_forward CPU_NAME(cpu_conv_forward)
 #define cpu_conv_dx      CPU_NAME(cpu_conv_dx)
 #define cpu_conv_dw      CPU_NAME(cpu_conv_dw)
+#define cpu_conv_scratch CPU_NAME(cpu_conv_scratch)
 void cpu_conv_forward(const struct layer *l, int n, const struct conv_term *term, int terms,
-                      float *z, struct after_row after);
-void cpu_conv_dx(const struct layer *l, int n, const struct conv_term *term, int terms, float *dx);
-void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int pairs, float *dw);
+                      float *z, struct after_row after, float *scratch);
+void cpu_conv_dx(const struct layer *l, int n, const struct conv_term *term, int terms, float *dx,
+                 float *scratch);
+/* dw = the sum over the pairs */
+void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int pairs, float *dw,
+                 float *scratch);
+size_t cpu_conv_scratch(const struct layer *l, int n); /* floats */
+
+/* ---- cpu_first.c: the same for the first layer of a net, which has one term ---- */
+
+#define cpu_first_forward CPU_NAME(cpu_first_forward)
+#define cpu_first_dw      CPU_NAME(cpu_first_dw)
+void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
+                       struct after_row after);
+void cpu_first_dw(const struct layer *l, int n, const struct conv_pair *pair, float *dw);
 
 /* ---- cpu_norm.c ---- */
 

@@ -14,21 +14,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Scratch: per-channel arrays first, then transposed weights, then Rdz. */
+/* Scratch: per-channel arrays, Rdz, then what the convolution needs. */
 struct work {
-    float *scale, *shift, *origin, *sum, *product, *k[5];
-    float *wt, *vt, *rdz;
+    float *scale, *shift, *origin, *sum, *product, *k[4];
+    float *rdz, *conv;
 };
-enum { CHANNEL_ARRAYS = 10 };
-
-static size_t transposed_len(const struct layer *l)
-{
-    return is_first(l) ? 0 : 9 * (size_t)l->out_c * (size_t)pad(l->in_c);
-}
+enum { CHANNEL_ARRAYS = 9 };
 
 size_t cpu_block_scratch(const struct layer *l, int n)
 {
-    return CHANNEL_ARRAYS * (size_t)pad(l->out_c) + 2 * transposed_len(l) + (size_t)n * z_len(l);
+    size_t conv = is_first(l) ? 0 : cpu_conv_scratch(l, n);
+    return CHANNEL_ARRAYS * (size_t)pad(l->out_c) + (size_t)n * z_len(l) + conv;
 }
 
 static struct work work_of(const struct cpu_task *t)
@@ -37,11 +33,10 @@ static struct work work_of(const struct cpu_task *t)
     float *p = t->scratch;
     struct work w = {
         .scale = p, .shift = p + c, .origin = p + 2 * c, .sum = p + 3 * c, .product = p + 4 * c};
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < 4; i++)
         w.k[i] = p + (5 + i) * c;
-    w.wt = p + CHANNEL_ARRAYS * c;
-    w.vt = w.wt + transposed_len(t->l);
-    w.rdz = w.vt + transposed_len(t->l);
+    w.rdz = p + CHANNEL_ARRAYS * c;
+    w.conv = w.rdz + (size_t)t->n * z_len(t->l);
     return w;
 }
 
@@ -126,14 +121,23 @@ static void find_statistics(const struct cpu_task *t, const struct work *w)
     }
 }
 
+static void conv_forward(const struct cpu_task *t, struct work *w, const struct conv_term *term,
+                         int terms, float *z, struct sums *sums)
+{
+    struct after_row after = {t->stat > 0 ? add_row : NULL, sums};
+    clear_sums(t, w);
+    if (is_first(t->l))
+        cpu_first_forward(t->l, t->n, term, z, after);
+    else
+        cpu_conv_forward(t->l, t->n, term, terms, z, after, w->conv);
+}
+
 void cpu_block_forward(const struct cpu_task *t)
 {
     struct work w = work_of(t);
     struct conv_term term = {t->x, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)};
     struct sums sums = {.view = {t->l, t->n, t->stat, NULL, NULL}, .z = t->k.z, .w = &w};
-    clear_sums(t, &w);
-    cpu_conv_forward(t->l, t->n, &term, 1, t->k.z,
-                     (struct after_row){t->stat > 0 ? add_row : NULL, &sums});
+    conv_forward(t, &w, &term, 1, t->k.z, &sums);
     find_statistics(t, &w);
     struct norm_view view = view_of(t, &w);
     cpu_norm_apply(&view, t->k.z, t->k.out);
@@ -147,9 +151,7 @@ void cpu_block_forward_tangent(const struct cpu_task *t)
     struct conv_term term[2] = {{t->x, tensor_of(t->l, t->v, t->task, TENSOR_WEIGHT)},
                                 {t->rx, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)}};
     struct sums sums = {view, t->k.z, t->r.z, &w, mu};
-    clear_sums(t, &w);
-    cpu_conv_forward(t->l, t->n, term, t->rx ? 2 : 1, t->r.z,
-                     (struct after_row){t->stat > 0 ? add_row : NULL, &sums});
+    conv_forward(t, &w, term, t->rx ? 2 : 1, t->r.z, &sums);
     const float *rgamma = tensor_of(t->l, t->v, t->task, TENSOR_GAMMA);
     const float *rbeta = tensor_of(t->l, t->v, t->task, TENSOR_BETA);
     const float *rbias = tensor_of(t->l, t->v, t->task, TENSOR_BIAS);
@@ -210,20 +212,14 @@ static void norm_gradients(const struct cpu_task *t, struct work *w, struct vec 
     }
 }
 
-/* wt[tap] (output channel, input channel) from w[tap] (input channel, output channel) */
-static const float *transposed(const struct layer *l, const float *w, float *wt)
-{
-    ptrdiff_t from = (ptrdiff_t)l->in_c * pad(l->out_c), to = (ptrdiff_t)l->out_c * pad(l->in_c);
-    for (int tap = 0; tap < 9; tap++)
-        cpu_transpose(w + tap * from, l->in_c, l->out_c, pad(l->out_c), wt + tap * to,
-                      pad(l->in_c));
-    return wt;
-}
-
-static float *cleared_weights(const struct cpu_task *t, struct vec grad)
+static void conv_dw(const struct cpu_task *t, struct work *w, const struct conv_pair *pair,
+                    int pairs, struct vec grad)
 {
     float *dw = tensor_of(t->l, grad, t->task, TENSOR_WEIGHT);
-    return memset(dw, 0, tensor_len(t->l, TENSOR_WEIGHT) * sizeof *dw);
+    if (is_first(t->l))
+        cpu_first_dw(t->l, t->n, pair, dw);
+    else
+        cpu_conv_dw(t->l, t->n, pair, pairs, dw, w->conv);
 }
 
 void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad)
@@ -236,12 +232,10 @@ void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad)
     cpu_norm_grad(&view, t->k.z, t->k.dout, w.scale, w.k[0], w.k[1], t->k.dz);
     running_difference(t, &w, grad);
     struct conv_pair pair = {t->x, t->k.dz};
-    cpu_conv_dw(t->l, t->n, &pair, 1, cleared_weights(t, grad));
-    if (!dx)
-        return;
-    const float *weight = tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT);
-    struct conv_term term = {t->k.dz, transposed(t->l, weight, w.wt)};
-    cpu_conv_dx(t->l, t->n, &term, 1, dx);
+    conv_dw(t, &w, &pair, 1, grad);
+    struct conv_term term = {t->k.dz, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)};
+    if (dx)
+        cpu_conv_dx(t->l, t->n, &term, 1, dx, w.conv);
 }
 
 /* The tangents of norm_gradients, and the constants of Rdz. */
@@ -284,12 +278,9 @@ void cpu_block_backward_tangent(const struct cpu_task *t, float *rdx, struct vec
     memset(tensor_of(t->l, rgrad, t->task, TENSOR_MEAN), 0, bytes);
     memset(tensor_of(t->l, rgrad, t->task, TENSOR_VAR), 0, bytes);
     struct conv_pair pair[2] = {{t->x, w.rdz}, {t->rx, t->k.dz}};
-    cpu_conv_dw(t->l, t->n, pair, t->rx ? 2 : 1, cleared_weights(t, rgrad));
-    if (!rdx)
-        return;
-    const float *weight = tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT);
-    const float *rweight = tensor_of(t->l, t->v, t->task, TENSOR_WEIGHT);
-    struct conv_term term[2] = {{w.rdz, transposed(t->l, weight, w.wt)},
-                                {t->k.dz, transposed(t->l, rweight, w.vt)}};
-    cpu_conv_dx(t->l, t->n, term, 2, rdx);
+    conv_dw(t, &w, pair, t->rx ? 2 : 1, rgrad);
+    struct conv_term term[2] = {{w.rdz, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)},
+                                {t->k.dz, tensor_of(t->l, t->v, t->task, TENSOR_WEIGHT)}};
+    if (rdx)
+        cpu_conv_dx(t->l, t->n, term, 2, rdx, w.conv);
 }

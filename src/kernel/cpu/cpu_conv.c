@@ -1,283 +1,462 @@
-/* cpu_conv.c - 3x3 convolution with padding 1 and its two transposes, for one task.
+/* cpu_conv.c - 3x3 convolution with padding 1, and its two transposes, as matrix
+ * products over the blocks of a plan (cpu_plan.h).
  *
- * A row of pixels is cut into runs: pixels that follow each other in memory, all of
- * which read the same taps, each from pixels that follow each other too.  A run is one
- * matrix product of (pixels x images) rows summed over its taps.  Taps outside the
- * picture are not in the list, so padding costs nothing.  The gradient with respect to
- * x is the same product from dz to x with transposed weights.
- *
- * The first layer has too few channels for that.  There a row of the picture, with its
- * zero border, is read as overlapping windows of 3 pixels: a matrix whose rows are
- * `stride` pixels apart.
+ * A block is a vertical segment times a run of horizontal ones: (pixels x images) rows.
+ * Its products are sorted by the outputs they are added to; those of one output are one
+ * list for cpu_gemm, so that sums stay in registers, and those of several outputs are
+ * made once and added to each.  Taps outside the picture are in no list, so padding
+ * costs nothing.  The gradient with respect to x is the same from dz to x with
+ * transposed weights.  That with respect to the weights sorts the products by weights.
  */
-#include "cpu.h"
+#include "cpu_plan.h"
 
-#include <assert.h>
+#include <string.h>
 
-enum { TERMS_MAX = 2, RUNS_MAX = 8, ROWS_AT_ONCE = 64, ALL_TAPS = 7 };
-
-/* Pixels to..to+len-1 of a row; tap kx[i] reads from from[i].. */
-struct run {
-    int to, len, taps;
-    int kx[3], from[3];
-};
-struct reach {
-    int runs;
-    struct run run[RUNS_MAX];
+enum {
+    TERMS_MAX = 2,
+    CHUNK = 32,    /* rows at a time where sums need buffers, so that those stay in cache */
+    PRODUCTS = 18, /* most products of one output: 9 taps of 2 terms */
+    BUFFERED = 8,  /* most of them that are sums of pixels */
 };
 
-/* The coordinate that tap k reads for `at`, or -1: from z to x, or (back) from x to z. */
-static int source_of(int at, int k, bool back, int stride, int size)
+/* Whether the fast plan is faster, as measured (perf/kernel_speed). */
+static bool pays(const struct layer *l, int n)
 {
-    int s = back ? at + 1 - k : at * stride + k - 1;
-    if (s < 0 || (back && s % stride))
-        return -1;
-    s = back ? s / stride : s;
-    return s < size ? s : -1;
+    (void)n;
+    return l->conv_h >= 4 && l->conv_w >= 4;
 }
 
-static int row_source(const struct layer *l, bool back, int y, int ky)
+/* ---- sums of rows ---- */
+
+/* to = a + sign b */
+static void add2(float *to, const float *a, const float *b, float sign, ptrdiff_t len)
 {
-    return source_of(y, ky, back, l->stride, back ? l->conv_h : l->in_h);
+    for (ptrdiff_t i = 0; i < len; i += LANES)
+        store(to + i, load(a + i) + sign * load(b + i));
 }
 
-/* The same for places in a row. */
-static int place_source(const struct layer *l, bool back, int p, int kx)
+/* to = (a + sign b) + sign2 (c + sign d) */
+static void add4(float *to, const float *const p[4], float sign, float sign2, ptrdiff_t len)
 {
-    int x = back || l->stride != 2 ? unplace(p, back ? l->in_w : l->conv_w) : p;
-    int s = source_of(x, kx, back, l->stride, back ? l->conv_w : l->in_w);
-    return s < 0 ? -1 : back ? z_place(l, s) : place(s, l->in_w);
-}
-
-static struct run run_of(const struct layer *l, bool back, int p, unsigned taps)
-{
-    struct run r = {.to = p, .len = 1};
-    for (int kx = 0; kx < 3; kx++) {
-        if (!(taps >> kx & 1))
-            continue;
-        int from = place_source(l, back, p, kx);
-        if (from >= 0) {
-            r.kx[r.taps] = kx;
-            r.from[r.taps++] = from;
-        }
-    }
-    return r;
-}
-
-/* Whether a run of one pixel continues another. */
-static bool continues(const struct run *a, const struct run *b)
-{
-    bool same = a->taps == b->taps;
-    for (int i = 0; same && i < a->taps; i++)
-        same = a->kx[i] == b->kx[i] && a->from[i] + a->len == b->from[i];
-    return same;
-}
-
-/* The runs of a row, for the taps kx whose bits are set. */
-static void find_runs(const struct layer *l, bool back, unsigned taps, struct reach *reach)
-{
-    reach->runs = 0;
-    for (int p = 0; p < (back ? l->in_w : l->conv_w); p++) {
-        struct run r = run_of(l, back, p, taps);
-        struct run *last = reach->runs ? &reach->run[reach->runs - 1] : NULL;
-        if (last && continues(last, &r)) {
-            last->len++;
-            continue;
-        }
-        assert(reach->runs < RUNS_MAX);
-        reach->run[reach->runs++] = r;
+    for (ptrdiff_t i = 0; i < len; i += LANES) {
+        vf first = load(p[0] + i) + sign * load(p[1] + i);
+        vf second = load(p[2] + i) + sign * load(p[3] + i);
+        store(to + i, first + sign2 * second);
     }
 }
 
-/* Row y of the result, which is z, or (back) dx. */
-static void conv_row(const struct layer *l, int n, bool back, const struct reach *reach, int y,
-                     const struct conv_term *term, int terms, float *to)
-{
-    int k = back ? l->out_c : l->in_c, ldx = pad(k), ldy = pad(back ? l->in_c : l->out_c);
-    int to_w = back ? l->in_w : l->conv_w, from_w = back ? l->conv_w : l->in_w;
-    for (const struct run *r = reach->run; r < reach->run + reach->runs; r++) {
-        const float *x[9 * TERMS_MAX], *w[9 * TERMS_MAX];
-        int count = 0;
-        for (int ky = 0; ky < 3; ky++) {
-            ptrdiff_t from_y = row_source(l, back, y, ky);
-            for (int i = 0; from_y >= 0 && i < r->taps; i++)
-                for (int t = 0; t < terms; t++, count++) {
-                    x[count] = term[t].x + (from_y * from_w + r->from[i]) * n * ldx;
-                    w[count] = term[t].w + (ptrdiff_t)(ky * 3 + r->kx[i]) * k * ldy;
-                }
-        }
-        struct gemm g = {count, k, x, w, ldx, ldy, ldy};
-        cpu_gemm(&g, r->len * n, ldy, to + ((ptrdiff_t)y * to_w + r->to) * n * ldy, false);
-    }
-}
-
-/* ---- the first layer ---- */
-
-/* Pixels of a row of z that lie `step` columns apart, as z_place has them. */
-struct stretch {
-    int x, to, len, step;
+/* A plane of pixels, `row` floats from one to the next of a row, w to a row. */
+struct plane {
+    const float *at;
+    ptrdiff_t w, pixel;
 };
 
-static int stretches(const struct layer *l, struct stretch s[2])
+static const float *pixel_of(const struct plane *p, int y, int x)
 {
-    int even = (l->conv_w + 1) / 2;
-    if (l->stride == 2) {
-        s[0] = (struct stretch){0, 0, l->conv_w, 1};
-        return 1;
+    return p->at + ((ptrdiff_t)y * p->w + x) * p->pixel;
+}
+
+/* What a block reads at a product of points: the plane itself, or a sum left in `buffer`;
+ * `len` floats, `skip` into the run. */
+static const float *read_product(const struct plane *p, const struct point *v,
+                                 const struct point *h, ptrdiff_t skip, ptrdiff_t len,
+                                 float *buffer)
+{
+    const float *a = pixel_of(p, v->a, h->a) + skip;
+    if (v->b < 0 && h->b < 0)
+        return a;
+    if (v->b >= 0 && h->b >= 0) {
+        const float *all[4] = {a, pixel_of(p, v->a, h->b) + skip, pixel_of(p, v->b, h->a) + skip,
+                               pixel_of(p, v->b, h->b) + skip};
+        add4(buffer, all, (float)h->sign, (float)v->sign, len);
+    } else if (v->b >= 0) {
+        add2(buffer, a, pixel_of(p, v->b, h->a) + skip, (float)v->sign, len);
+    } else {
+        add2(buffer, a, pixel_of(p, v->a, h->b) + skip, (float)h->sign, len);
     }
-    s[0] = (struct stretch){0, 0, even, 2};
-    s[1] = (struct stretch){1, even, l->conv_w - even, 2};
-    return 2;
+    return buffer;
 }
 
-/* The window of image i that column x of row y of z reads for row ky of the taps. */
-static const float *window(const struct layer *l, const float *image, int i, int y, int x)
+/* ---- weights ---- */
+
+/* Matrices (k, ld) by kind of weights, vertical and horizontal. */
+struct weights {
+    const float *at[KINDS_MAX][KINDS_MAX];
+};
+
+static size_t sums_of(int kinds)
 {
-    ptrdiff_t row = (ptrdiff_t)(l->in_w + 2) * l->in_c;
-    return image + i * (ptrdiff_t)in_len(l) + y * row + (ptrdiff_t)x * l->stride * l->in_c;
+    return (size_t)(kinds * kinds - TAPS * TAPS);
 }
 
-static void first_row(const struct layer *l, int n, int y, const struct conv_term *term, float *z)
+/* to = sum of the taps of a kind */
+static void sum_taps(const struct layer *l, int kind, const float *a, const float *b,
+                     const float *c, float *to, size_t len)
 {
-    int k = 3 * l->in_c, ldy = pad(l->out_c);
-    struct stretch s[2];
-    for (int j = 0, runs = stretches(l, s); j < runs; j++)
-        for (int i = 0; i < n; i++) {
-            const float *x[3], *w[3];
-            int count = 0;
-            for (int ky = 0; ky < 3; ky++) {
-                int from_y = row_source(l, false, y, ky);
-                if (from_y < 0)
-                    continue;
-                x[count] = window(l, term->x, i, from_y, s[j].x);
-                w[count++] = term->w + ky * k * ldy;
+    const float *taps = cpu_kind_taps(l, kind);
+    for (size_t i = 0; i < len; i += LANES)
+        store(to + i, taps[0] * load(a + i) + (taps[1] * load(b + i) + taps[2] * load(c + i)));
+}
+
+/* From the 9 matrices at w, whose sums go to `room`. */
+static void find_weights(const struct layer *l, int kinds, const float *w, size_t len, float *room,
+                         struct weights *out)
+{
+    for (int y = 0; y < TAPS; y++) {
+        for (int x = 0; x < TAPS; x++)
+            out->at[y][x] = w + (size_t)(y * TAPS + x) * len;
+        for (int x = TAPS; x < kinds; x++, room += len) {
+            sum_taps(l, x, out->at[y][0], out->at[y][1], out->at[y][2], room, len);
+            out->at[y][x] = room;
+        }
+    }
+    for (int y = TAPS; y < kinds; y++)
+        for (int x = 0; x < kinds; x++, room += len) {
+            sum_taps(l, y, out->at[0][x], out->at[1][x], out->at[2][x], room, len);
+            out->at[y][x] = room;
+        }
+}
+
+/* ---- forward and dx ---- */
+
+struct conv {
+    const struct layer *l;
+    int n, terms, k;
+    bool back;
+    struct plane from[TERMS_MAX];
+    struct weights w[TERMS_MAX];
+    float *to, *buffer, *shared;
+    ptrdiff_t to_w, ldx, ldy;
+};
+
+static size_t buffers_len(const struct layer *l)
+{
+    int widest = l->in_c > l->out_c ? pad(l->in_c) : pad(l->out_c);
+    return (size_t)(BUFFERED + SETS * SETS) * CHUNK * (size_t)widest;
+}
+
+static struct conv conv_of(const struct layer *l, int n, bool back, float *to, float *buffers)
+{
+    struct conv c = {.l = l, .n = n, .back = back, .k = back ? l->out_c : l->in_c, .to = to};
+    c.ldx = pad(c.k);
+    c.ldy = pad(back ? l->in_c : l->out_c);
+    c.to_w = back ? l->in_w : l->conv_w;
+    c.buffer = buffers;
+    c.shared = buffers + BUFFERED * CHUNK * c.ldx;
+    return c;
+}
+
+static void add_term(struct conv *c, const float *x)
+{
+    c->from[c->terms++] = (struct plane){x, c->back ? c->l->conv_w : c->l->in_w, c->n * c->ldx};
+}
+
+/* Part of a run: rows first..first+rows-1 of its pixels x images. */
+struct part {
+    const struct segment *v, *h;
+    int first, rows;
+};
+
+/* y (+)= all products of the part that go to the outputs (vset, hset); false: none do. */
+static bool multiply(const struct conv *c, const struct part *p, int vset, int hset, float *y,
+                     bool add)
+{
+    const float *x[PRODUCTS], *w[PRODUCTS];
+    float *buffer = c->buffer;
+    int count = 0;
+    for (const struct point *v = p->v->point; v < p->v->point + p->v->points; v++)
+        for (const struct point *h = p->h->point; h < p->h->point + p->h->points; h++)
+            for (int t = 0; v->set == vset && h->set == hset && t < c->terms; t++) {
+                x[count] =
+                    read_product(&c->from[t], v, h, p->first * c->ldx, p->rows * c->ldx, buffer);
+                buffer += x[count] == buffer ? p->rows * c->ldx : 0;
+                w[count++] = c->w[t].at[v->kind][h->kind];
             }
-            struct gemm g = {count,
-                             k,
-                             x,
-                             w,
-                             (ptrdiff_t)s[j].step * l->stride * l->in_c,
-                             ldy,
-                             (ptrdiff_t)n * ldy};
-            cpu_gemm(&g, s[j].len, ldy, z + (((ptrdiff_t)y * l->conv_w + s[j].to) * n + i) * ldy,
-                     false);
-        }
+    struct gemm g = {count, c->k, x, w, c->ldx, c->ldy, c->ldy};
+    if (count)
+        cpu_gemm(&g, p->rows, (int)c->ldy, y, add);
+    return count > 0;
 }
 
-static void first_dw(const struct layer *l, int n, const struct conv_pair *pair, float *dw)
+/* The products of several outputs. */
+struct shared {
+    int count;
+    struct {
+        const float *at;
+        int vset, hset;
+    } item[SETS * SETS];
+};
+
+static void multiply_shared(const struct conv *c, const struct part *p, struct shared *s)
 {
-    int k = 3 * l->in_c, ldd = pad(l->out_c);
-    struct stretch s[2];
-    for (int j = 0, runs = stretches(l, s); j < runs; j++)
-        for (int ky = 0; ky < 3; ky++)
-            for (int i = 0; i < n; i++) {
-                const float *x[ROWS_AT_ONCE], *d[ROWS_AT_ONCE];
-                int count = 0;
-                for (int y = 0; y < l->conv_h; y++) {
-                    int from_y = row_source(l, false, y, ky);
-                    if (from_y >= 0) {
-                        x[count] = window(l, pair->x, i, from_y, s[j].x);
-                        d[count++] =
-                            pair->dz + (((ptrdiff_t)y * l->conv_w + s[j].to) * n + i) * ldd;
-                    }
-                    if (count < ROWS_AT_ONCE && y + 1 < l->conv_h)
-                        continue;
-                    struct outer o = {count,
-                                      s[j].len,
-                                      x,
-                                      d,
-                                      (ptrdiff_t)s[j].step * l->stride * l->in_c,
-                                      (ptrdiff_t)n * ldd,
-                                      ldd};
-                    cpu_outer(&o, k, ldd, dw + ky * k * ldd, true);
-                    count = 0;
-                }
+    float *to = c->shared;
+    s->count = 0;
+    if (p->v->outs == 1 && p->h->outs == 1)
+        return;
+    for (int vset = 0; vset < SETS; vset++)
+        for (int hset = 0; hset < SETS; hset++)
+            if ((vset >= BOTH || hset >= BOTH) && multiply(c, p, vset, hset, to, false)) {
+                s->item[s->count].at = to;
+                s->item[s->count].vset = vset;
+                s->item[s->count++].hset = hset;
+                to += p->rows * c->ldy;
             }
 }
 
-/* ---- the whole ---- */
+/* y = the sum of the shared products of output (v, h); false: there are none. */
+static bool start_output(const struct conv *c, const struct part *p, const struct shared *s, int v,
+                         int h, float *y)
+{
+    const float *from[SETS * SETS];
+    float sign[SETS * SETS];
+    int count = 0;
+    for (int i = 0; i < s->count; i++) {
+        sign[count] = set_sign(s->item[i].vset, v) * set_sign(s->item[i].hset, h);
+        from[count] = s->item[i].at;
+        count += sign[count] != 0;
+    }
+    for (ptrdiff_t e = 0; count && e < p->rows * c->ldy; e += LANES) {
+        vf sum = sign[0] * load(from[0] + e);
+        for (int i = 1; i < count; i++)
+            sum += sign[i] * load(from[i] + e);
+        store(y + e, sum);
+    }
+    return count > 0;
+}
+
+static void multiply_part(const struct conv *c, const struct part *p)
+{
+    struct shared shared;
+    multiply_shared(c, p, &shared);
+    for (int v = 0; v < p->v->outs; v++)
+        for (int h = 0; h < p->h->outs; h++) {
+            ptrdiff_t pixel = (ptrdiff_t)p->v->to[v] * c->to_w + p->h->to[h];
+            float *y = c->to + (pixel * c->n + p->first) * c->ldy;
+            bool started = start_output(c, p, &shared, v, h, y);
+            multiply(c, p, v, h, y, started);
+        }
+}
+
+/* The next part of `left` rows that go in equal parts of at most `most`. */
+static int next_rows(int left, int most)
+{
+    int parts = (left + most - 1) / most;
+    return (left + parts - 1) / parts;
+}
+
+static void multiply_all(const struct conv *c, bool fast, struct after_row after)
+{
+    struct axis vertical = cpu_axis(c->l, false, c->back, fast);
+    struct runs runs;
+    struct segment v;
+    cpu_runs(c->l, c->back, fast, &runs);
+    for (int y = 0; y < vertical.to; y++) {
+        if (!cpu_segment(&vertical, y, &v))
+            continue;
+        for (const struct segment *h = runs.run; h < runs.run + runs.count; h++)
+            for (struct part p = {.v = &v, .h = h}; p.first < h->len * c->n; p.first += p.rows) {
+                p.rows = next_rows(h->len * c->n - p.first, fast ? CHUNK : h->len * c->n);
+                multiply_part(c, &p);
+            }
+        for (int i = 0; after.call && i < v.outs; i++)
+            after.call(after.context, v.to[i]);
+    }
+}
 
 void cpu_conv_forward(const struct layer *l, int n, const struct conv_term *term, int terms,
-                      float *z, struct after_row after)
+                      float *z, struct after_row after, float *scratch)
 {
-    struct reach reach;
-    find_runs(l, false, ALL_TAPS, &reach);
-    for (int y = 0; y < l->conv_h; y++) {
-        if (is_first(l))
-            first_row(l, n, y, term, z);
-        else
-            conv_row(l, n, false, &reach, y, term, terms, z);
-        if (after.call)
-            after.call(after.context, y);
+    bool fast = pays(l, n);
+    size_t len = (size_t)l->in_c * (size_t)pad(l->out_c);
+    struct conv c = conv_of(l, n, false, z, scratch);
+    float *room = scratch + buffers_len(l);
+    for (int t = 0; t < terms; t++, room += sums_of(cpu_kinds(l, fast)) * len) {
+        find_weights(l, cpu_kinds(l, fast), term[t].w, len, room, &c.w[t]);
+        add_term(&c, term[t].x);
     }
+    multiply_all(&c, fast, after);
 }
 
-void cpu_conv_dx(const struct layer *l, int n, const struct conv_term *term, int terms, float *dx)
+/* wt[tap] (output channel, input channel) from w[tap] (input channel, output channel) */
+static void transpose_taps(const struct layer *l, const float *w, float *wt)
 {
-    struct reach reach;
-    assert(!is_first(l));
-    find_runs(l, true, ALL_TAPS, &reach);
-    for (int y = 0; y < l->in_h; y++)
-        conv_row(l, n, true, &reach, y, term, terms, dx);
+    ptrdiff_t from = (ptrdiff_t)l->in_c * pad(l->out_c), to = (ptrdiff_t)l->out_c * pad(l->in_c);
+    for (int tap = 0; tap < TAPS * TAPS; tap++)
+        cpu_transpose(w + tap * from, l->in_c, l->out_c, pad(l->out_c), wt + tap * to,
+                      pad(l->in_c));
 }
 
-/* A block of z whose pixels give the outer products of all taps while they are in cache. */
-struct block {
-    int y, y_end, p, p_end;
+void cpu_conv_dx(const struct layer *l, int n, const struct conv_term *term, int terms, float *dx,
+                 float *scratch)
+{
+    bool fast = pays(l, n);
+    size_t len = (size_t)l->out_c * (size_t)pad(l->in_c), taps = TAPS * TAPS * len;
+    struct conv c = conv_of(l, n, true, dx, scratch);
+    float *room = scratch + buffers_len(l);
+    for (int t = 0; t < terms; t++, room += taps + sums_of(cpu_kinds(l, fast)) * len) {
+        transpose_taps(l, term[t].w, room);
+        find_weights(l, cpu_kinds(l, fast), room, len, room + taps, &c.w[t]);
+        add_term(&c, term[t].x);
+    }
+    multiply_all(&c, fast, (struct after_row){0});
+}
+
+/* ---- dw ---- */
+
+enum {
+    LIST = 48,     /* products of one kind before they are multiplied */
+    ENOUGH = 160,  /* rows that pay for a tile's way in and out of memory */
+    SUMS_MAX = 32, /* sums of pixels of one part: at most 25 of x and 12 of dz */
+    SUM_ROWS = 3 * CHUNK * SUMS_MAX,
 };
 
-/* Tap (ky, kx) of the block, of those pixels of a run that read it. */
-static void tap_dw(const struct layer *l, int n, struct block b, const struct run *r, int ky,
-                   const struct conv_pair *pair, float *dw)
+struct list {
+    int count, k[LIST];
+    const float *x[LIST], *d[LIST];
+};
+
+/* Products waiting for cpu_outer, by kind of weights. */
+struct pending {
+    const struct layer *l;
+    int n, kinds, rows;
+    struct plane x, dz;
+    float *dw[KINDS_MAX][KINDS_MAX];
+    struct list list[KINDS_MAX][KINDS_MAX];
+    float *sums, *sums_end, *next;
+};
+
+static void multiply_pending(struct pending *q)
 {
-    int ldx = pad(l->in_c), ldd = pad(l->out_c), count = 0;
-    int p = r->to > b.p ? r->to : b.p, p_end = r->to + r->len;
-    p_end = p_end < b.p_end ? p_end : b.p_end;
-    const float *x[ROWS_AT_ONCE], *d[ROWS_AT_ONCE];
-    for (int y = b.y; y < b.y_end; y++) {
-        ptrdiff_t from_y = row_source(l, false, y, ky);
-        if (from_y < 0)
-            continue;
-        x[count] = pair->x + (from_y * l->in_w + r->from[0] + p - r->to) * n * ldx;
-        d[count++] = pair->dz + ((ptrdiff_t)y * l->conv_w + p) * n * ldd;
-    }
-    struct outer o = {count, (p_end - p) * n, x, d, ldx, ldd, ldd};
-    if (count && p < p_end)
-        cpu_outer(&o, l->in_c, ldd, dw + (ptrdiff_t)(ky * 3 + r->kx[0]) * l->in_c * ldd, true);
+    int ldx = pad(q->l->in_c), ldd = pad(q->l->out_c);
+    for (int v = 0; v < q->kinds; v++)
+        for (int h = 0; h < q->kinds; h++) {
+            struct list *list = &q->list[v][h];
+            struct outer o = {list->count, list->k, list->x, list->d, ldx, ldd, ldd};
+            if (list->count)
+                cpu_outer(&o, q->l->in_c, ldd, q->dw[v][h], true);
+            list->count = 0;
+        }
+    q->next = q->sums;
+    q->rows = 0;
 }
 
-static void block_dw(const struct layer *l, int n, struct block b, const struct reach reach[3],
-                     const struct conv_pair *pair, float *dw)
+/* The sum of dz that a set of outputs stands for, as a point to read. */
+static struct point outputs_of(const struct segment *s, int set)
 {
-    for (int ky = 0; ky < 3; ky++)
-        for (int kx = 0; kx < 3; kx++)
-            for (int i = 0; i < reach[kx].runs; i++)
-                if (reach[kx].run[i].taps)
-                    tap_dw(l, n, b, &reach[kx].run[i], ky, pair, dw);
+    struct point p = {.a = s->to[set == SECOND], .b = -1};
+    if (set >= BOTH) {
+        p.b = s->to[1];
+        p.sign = set == BOTH ? 1 : -1;
+    }
+    return p;
 }
 
-/* dw += sum of the outer products, in blocks of about ENOUGH rows: a tile's way in and
- * out of memory is paid for, and the block stays in cache over the taps. */
-void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int pairs, float *dw)
+static const float *read_pending(struct pending *q, const struct plane *from, const struct point *v,
+                                 const struct point *h, const struct part *p)
 {
-    enum { ENOUGH = 160 };
-    if (is_first(l)) {
-        first_dw(l, n, pair, dw);
-        return;
-    }
-    struct reach reach[3];
-    for (int kx = 0; kx < 3; kx++)
-        find_runs(l, false, 1u << kx, &reach[kx]);
-    int columns = n >= ENOUGH ? 1 : (ENOUGH + n - 1) / n;
-    columns = columns < l->conv_w ? columns : l->conv_w;
-    int rows = (ENOUGH + columns * n - 1) / (columns * n);
-    rows = rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE;
-    for (int y = 0; y < l->conv_h; y += rows)
-        for (int p = 0; p < l->conv_w; p += columns)
-            for (int t = 0; t < pairs; t++) {
-                struct block b = {y, y + rows, p, p + columns};
-                b.y_end = b.y_end < l->conv_h ? b.y_end : l->conv_h;
-                b.p_end = b.p_end < l->conv_w ? b.p_end : l->conv_w;
-                block_dw(l, n, b, reach, &pair[t], dw);
+    ptrdiff_t ld = from->pixel / q->n;
+    const float *at = read_product(from, v, h, p->first * ld, p->rows * ld, q->next);
+    q->next += at == q->next ? p->rows * ld : 0;
+    return at;
+}
+
+static void add_part(struct pending *q, const struct part *p)
+{
+    const float *d[SETS][SETS] = {{0}};
+    for (const struct point *v = p->v->point; v < p->v->point + p->v->points; v++)
+        for (const struct point *h = p->h->point; h < p->h->point + p->h->points; h++) {
+            if (!d[v->set][h->set]) {
+                struct point dv = outputs_of(p->v, v->set), dh = outputs_of(p->h, h->set);
+                d[v->set][h->set] = read_pending(q, &q->dz, &dv, &dh, p);
             }
+            struct list *list = &q->list[v->kind][h->kind];
+            list->x[list->count] = read_pending(q, &q->x, v, h, p);
+            list->d[list->count] = d[v->set][h->set];
+            list->k[list->count++] = p->rows;
+        }
+    q->rows += p->rows;
+}
+
+static bool is_full(const struct pending *q, bool fast, const struct part *p)
+{
+    ptrdiff_t widest = q->l->in_c > q->l->out_c ? pad(q->l->in_c) : pad(q->l->out_c);
+    if (fast)
+        return q->sums_end - q->next < SUMS_MAX * p->rows * widest ||
+               q->list[1][1].count + 4 > LIST;
+    return q->rows >= ENOUGH || q->list[1][1].count == LIST;
+}
+
+static void add_pair(struct pending *q, bool fast, const struct conv_pair *pair)
+{
+    struct axis vertical = cpu_axis(q->l, false, false, fast);
+    struct runs runs;
+    struct segment v;
+    cpu_runs(q->l, false, fast, &runs);
+    q->x = (struct plane){pair->x, q->l->in_w, (ptrdiff_t)q->n * pad(q->l->in_c)};
+    q->dz = (struct plane){pair->dz, q->l->conv_w, (ptrdiff_t)q->n * pad(q->l->out_c)};
+    for (int y = 0; y < vertical.to; y++) {
+        if (!cpu_segment(&vertical, y, &v))
+            continue;
+        for (const struct segment *h = runs.run; h < runs.run + runs.count; h++)
+            for (struct part p = {.v = &v, .h = h}; p.first < h->len * q->n; p.first += p.rows) {
+                p.rows = next_rows(h->len * q->n - p.first, fast ? CHUNK : ENOUGH);
+                if (is_full(q, fast, &p))
+                    multiply_pending(q);
+                add_part(q, &p);
+            }
+    }
+    multiply_pending(q);
+}
+
+/* to += factor from */
+static void add_to(float *to, const float *from, float factor, size_t len)
+{
+    for (size_t i = 0; factor != 0 && i < len; i += LANES)
+        store(to + i, load(to + i) + factor * load(from + i));
+}
+
+/* The gradient of a sum of taps is that of each of them: the transpose of find_weights. */
+static void share_out(struct pending *q, size_t len)
+{
+    for (int y = TAPS; y < q->kinds; y++)
+        for (int x = 0; x < q->kinds; x++)
+            for (int k = 0; k < TAPS; k++)
+                add_to(q->dw[k][x], q->dw[y][x], cpu_kind_taps(q->l, y)[k], len);
+    for (int y = 0; y < TAPS; y++)
+        for (int x = TAPS; x < q->kinds; x++)
+            for (int k = 0; k < TAPS; k++)
+                add_to(q->dw[y][k], q->dw[y][x], cpu_kind_taps(q->l, x)[k], len);
+}
+
+void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int pairs, float *dw,
+                 float *scratch)
+{
+    bool fast = pays(l, n);
+    size_t len = (size_t)l->in_c * (size_t)pad(l->out_c);
+    struct pending q = {.l = l, .n = n, .kinds = cpu_kinds(l, fast), .sums = scratch};
+    q.next = q.sums;
+    q.sums_end = q.sums + SUM_ROWS * (size_t)(l->in_c > l->out_c ? pad(l->in_c) : pad(l->out_c));
+    float *room = q.sums_end;
+    for (int y = 0; y < q.kinds; y++)
+        for (int x = 0; x < q.kinds; x++) {
+            bool tap = y < TAPS && x < TAPS;
+            q.dw[y][x] = tap ? dw + (size_t)(y * TAPS + x) * len : room;
+            room += tap ? 0 : len;
+        }
+    memset(dw, 0, TAPS * TAPS * len * sizeof *dw);
+    memset(q.sums_end, 0, sums_of(q.kinds) * len * sizeof *dw);
+    for (int i = 0; i < pairs; i++)
+        add_pair(&q, fast, &pair[i]);
+    if (fast)
+        share_out(&q, len);
+}
+
+size_t cpu_conv_scratch(const struct layer *l, int n)
+{
+    (void)n;
+    size_t kinds = (size_t)cpu_kinds(l, pays(l, n)), wide_in = (size_t)pad(l->in_c);
+    size_t wide_out = (size_t)pad(l->out_c), widest = wide_in > wide_out ? wide_in : wide_out;
+    size_t multiply = buffers_len(l) + TERMS_MAX * kinds * kinds * wide_in * wide_out;
+    size_t pending = SUM_ROWS * widest + kinds * kinds * wide_in * wide_out;
+    return multiply > pending ? multiply : pending;
 }

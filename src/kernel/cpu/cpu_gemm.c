@@ -74,7 +74,7 @@ INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_
     tile_start(R, C, acc, y, o->ldy, add);
     for (int i = 0; i < o->count; i++) {
         const float *x = o->x[i] + x_at, *d = o->d[i] + d_at;
-        for (int k = 0; k < o->k; k++, x += ldx, d += ldd) {
+        for (int k = 0; k < o->k[i]; k++, x += ldx, d += ldd) {
             vf b[COLS_MAX];
             EACH_COL(C) b[c] = load(d + c * LANES);
             EACH_ROW(R)

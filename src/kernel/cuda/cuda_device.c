@@ -1,0 +1,314 @@
+/* cuda_device.c - the GPU as a device: memory, copies, launches and recordings.
+ *
+ * One stream, in whose order everything happens.  Operations return void; the
+ * first failure is kept and reported by sync().
+ */
+#include "cuda_set.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPABILITY = 9 }; /* thread block clusters: Hopper (2022) and later */
+
+/* ---- life ---- */
+
+/* Whether the driver can run us at all; *count is how many GPUs it shows. */
+static bool driver_ready(int *count, char *why, size_t size)
+{
+    int driver = 0;
+    cudaError_t e = cudaGetDeviceCount(count);
+    if (e == cudaSuccess && *count > 0)
+        return true;
+    cudaDriverGetVersion(&driver);
+    if (driver == 0)
+        snprintf(why, size, "no NVIDIA driver is installed");
+    else if (e == cudaErrorInsufficientDriver)
+        snprintf(why, size, "the NVIDIA driver is for CUDA %d.%d, this build needs %d.%d or newer",
+                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                 CUDART_VERSION % 1000 / 10);
+    else
+        snprintf(why, size, "no GPU: %s", cudaGetErrorString(e ? e : cudaErrorNoDevice));
+    return false;
+}
+
+static bool gpu_fits(int index, char *why, size_t size)
+{
+    struct cudaDeviceProp p;
+    cudaError_t e = cudaGetDeviceProperties(&p, index);
+    if (e) {
+        snprintf(why, size, "GPU %d does not answer: %s", index, cudaGetErrorString(e));
+        return false;
+    }
+    if (p.major < CAPABILITY)
+        snprintf(why, size, "%.99s has compute capability %d.%d, %d.0 or newer is needed", p.name,
+                 p.major, p.minor, CAPABILITY);
+    return p.major >= CAPABILITY;
+}
+
+static bool usable(char *why, size_t size)
+{
+    int count = 0;
+    return driver_ready(&count, why, size) && gpu_fits(0, why, size);
+}
+
+static int open_stream(struct device *d)
+{
+    int processors = 0;
+    cudaError_t e = cudaSetDevice(d->index);
+    if (!e)
+        e = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
+    if (!e)
+        e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->index);
+    d->blocks = 2 * processors;
+    return e ? fail(METE_EDEVICE, "GPU %d cannot be opened: %s", d->index, cudaGetErrorString(e))
+             : 0;
+}
+
+static void close_device(struct device *d);
+
+static int open_device(struct device **out, const struct device_options *options)
+{
+    char why[256];
+    int count = 0;
+    if (!driver_ready(&count, why, sizeof why))
+        return fail(METE_EDEVICE, "%s", why);
+    if (options->index < 0 || options->index >= count)
+        return fail(METE_EINVAL, "there is no GPU %d; the driver shows %d", options->index, count);
+    if (!gpu_fits(options->index, why, sizeof why))
+        return fail(METE_EDEVICE, "%s", why);
+    struct device *d = mem_alloc(sizeof *d);
+    d->index = options->index;
+    d->full_fp32 = options->full_fp32;
+    int err = open_stream(d);
+    if (err) {
+        close_device(d);
+        return err;
+    }
+    *out = d;
+    return 0;
+}
+
+static void forget(struct device *d)
+{
+    for (int i = 0; i < d->n_recordings; i++)
+        cudaGraphExecDestroy(d->recordings[i].exec);
+    free(d->recordings);
+    d->recordings = NULL;
+    d->n_recordings = 0;
+}
+
+static void close_device(struct device *d)
+{
+    if (!d)
+        return;
+    if (d->stream)
+        cudaStreamSynchronize(d->stream);
+    forget(d);
+    cudaFree(d->staging);
+    if (d->stream)
+        cudaStreamDestroy(d->stream);
+    free(d);
+}
+
+/* ---- failures ---- */
+
+void cuda_check(struct device *d, cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess || d->error != cudaSuccess)
+        return;
+    d->error = e;
+    d->failed = what;
+}
+
+static int sync_device(struct device *d)
+{
+    cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
+    if (d->error == cudaSuccess)
+        return 0;
+    cudaError_t e = d->error;
+    d->error = cudaSuccess;
+    return fail(METE_EDEVICE, "GPU %d failed in %s: %s", d->index, d->failed,
+                cudaGetErrorString(e));
+}
+
+/* ---- memory ---- */
+
+static int alloc(struct device *d, size_t bytes, void **out)
+{
+    void *at = NULL;
+    size_t whole = (bytes + 64) / 64 * 64;
+    cudaError_t e = cudaMalloc(&at, whole);
+    if (e) {
+        size_t left = 0, all = 0;
+        cudaGetLastError(); /* running out of memory is no failure of the device */
+        cudaMemGetInfo(&left, &all);
+        return fail(METE_ENOMEM,
+                    "GPU %d cannot give %.1f MB: %.1f of its %.1f MB are free; a smaller "
+                    "meta-batch needs less",
+                    d->index, (double)bytes / 1e6, (double)left / 1e6, (double)all / 1e6);
+    }
+    cuda_check(d, cudaMemsetAsync(at, 0, whole, d->stream), "clearing new memory");
+    *out = at;
+    return 0;
+}
+
+static void release(struct device *d, void *p, size_t bytes)
+{
+    (void)bytes;
+    if (!p)
+        return;
+    cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
+    cuda_check(d, cudaFree(p), "release");
+}
+
+void *cuda_staging(struct device *d, size_t bytes)
+{
+    if (bytes > d->staging_bytes) {
+        release(d, d->staging, d->staging_bytes);
+        d->staging = NULL;
+        d->staging_bytes = 0;
+        cudaError_t e = cudaMalloc(&d->staging, bytes);
+        cuda_check(d, e, "reserving memory for results");
+        if (e)
+            return NULL;
+        d->staging_bytes = bytes;
+    }
+    return d->staging;
+}
+
+static void upload(struct device *d, void *to, const void *from, size_t bytes)
+{
+    cuda_check(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, d->stream), "upload");
+}
+
+static void download(struct device *d, void *to, const void *from, size_t bytes)
+{
+    cuda_check(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, d->stream), "download");
+    cuda_check(d, cudaStreamSynchronize(d->stream), "download");
+}
+
+static void zero(struct device *d, void *to, size_t bytes)
+{
+    cuda_check(d, cudaMemsetAsync(to, 0, bytes, d->stream), "zero");
+}
+
+static int images_open(struct device *d, struct images *images)
+{
+    size_t size = images->type == IMAGES_U8 ? 1 : sizeof(float);
+    size_t bytes = (size_t)images->items * (size_t)(images->h * images->w * images->c) * size;
+    void *at = NULL;
+    int err = alloc(d, bytes, &at);
+    if (err)
+        return err;
+    upload(d, at, images->data, bytes);
+    images->data = at;
+    return sync_device(d);
+}
+
+static void images_close(struct device *d, struct images *images)
+{
+    release(d, (void *)images->data, 0);
+    images->data = NULL;
+}
+
+/* ---- launches ---- */
+
+void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name)
+{
+    cudaLaunchAttribute attributes[2] = {
+        {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+         .val.programmaticStreamSerializationAllowed = 1},
+        {.id = cudaLaunchAttributeClusterDimension, .val.clusterDim = {g.cluster, 1, 1}},
+    };
+    cudaLaunchConfig_t config = {.gridDim = {g.x, g.y ? g.y : 1, g.z ? g.z : 1},
+                                 .blockDim = {g.threads, 1, 1},
+                                 .dynamicSmemBytes = g.shared,
+                                 .stream = d->stream,
+                                 .attrs = attributes,
+                                 .numAttrs = g.cluster ? 2 : 1};
+    if (g.x == 0 || d->error != cudaSuccess)
+        return;
+    if (g.shared > 0)
+        cuda_check(d,
+                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)g.shared),
+                   name);
+    cuda_check(d, cudaLaunchKernelExC(&config, kernel, &args), name);
+}
+
+/* ---- recordings ---- */
+
+static bool replay(struct device *d, uint64_t key)
+{
+    for (int i = 0; i < d->n_recordings; i++)
+        if (d->recordings[i].key == key) {
+            cuda_check(d, cudaGraphLaunch(d->recordings[i].exec, d->stream), "replay");
+            return true;
+        }
+    d->recording_key = key;
+    cuda_check(d, cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeRelaxed), "recording");
+    return false;
+}
+
+static void recorded(struct device *d)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    cuda_check(d, cudaStreamEndCapture(d->stream, &graph), "recording");
+    if (graph)
+        cuda_check(d, cudaGraphInstantiate(&exec, graph, 0), "recording");
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (!exec)
+        return;
+    d->recordings = mem_grow(d->recordings, (size_t)d->n_recordings + 1, sizeof *d->recordings);
+    d->recordings[d->n_recordings++] = (struct recording){d->recording_key, exec};
+    cuda_check(d, cudaGraphLaunch(exec, d->stream), "replay");
+}
+
+const struct kernels kernels_cuda = {
+    .name = "cuda",
+    .summary = "NVIDIA GPUs from compute capability 9.0, all tasks of a shard at once",
+    .elem = sizeof(float),
+    .whole_shard = true,
+    .usable = usable,
+    .open = open_device,
+    .close = close_device,
+    .alloc = alloc,
+    .release = release,
+    .upload = upload,
+    .download = download,
+    .sync = sync_device,
+    .images_open = images_open,
+    .images_close = images_close,
+    .replay = replay,
+    .recorded = recorded,
+    .forget = forget,
+    .layout = cuda_layout,
+    .pack = cuda_pack,
+    .unpack = cuda_unpack,
+    .input_bytes = cuda_input_bytes,
+    .cache_bytes = cuda_cache_bytes,
+    .tangent_bytes = cuda_cache_bytes,
+    .scratch_bytes = cuda_scratch_bytes,
+    .out = cuda_out,
+    .dout = cuda_dout,
+    .gather = cuda_gather,
+    .rows = cuda_rows,
+    .forward = cuda_forward,
+    .backward = cuda_backward,
+    .forward_tangent = cuda_forward_tangent,
+    .backward_tangent = cuda_backward_tangent,
+    .xent = cuda_xent,
+    .xent_tangent = cuda_xent_tangent,
+    .proto = cuda_proto,
+    .proto_bytes = cuda_proto_bytes,
+    .zero = zero,
+    .axpy = cuda_axpy,
+    .reduce = cuda_reduce,
+    .dot = cuda_dot,
+    .sgd = cuda_sgd,
+    .adam = cuda_adam,
+};

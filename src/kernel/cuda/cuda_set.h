@@ -1,0 +1,163 @@
+/* cuda_set.h - what the files of the CUDA set share: the device, the layout of
+ * its memory, and how a kernel is launched.
+ *
+ * Activations are (task, image, y, x, channel), the channels padded with zeros to
+ * `channels(c)`.  A conv weight is (out, tap, in), its rows padded to slices of
+ * 16; a dense weight is (out, y, x, in).  Padding is zero and stays zero: every
+ * operation that writes a tensor writes its padding too.
+ *
+ * Every kernel takes one struct by value and begins with wait_for_previous():
+ * it is launched while the one before it still runs (programmatic dependent
+ * launch), and must not touch memory earlier.
+ */
+#ifndef CUDA_SET_H
+#define CUDA_SET_H
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "kernel/kernel.h"
+#include "base/error.h"
+
+enum { SLICE = 16 }; /* channels a thread block works on at a time */
+
+struct recording {
+    uint64_t key;
+    cudaGraphExec_t exec;
+};
+
+struct device {
+    int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
+    bool full_fp32;
+    cudaStream_t stream;
+    cudaError_t error; /* the first failure since the last sync, and what failed */
+    const char *failed;
+    void *staging; /* device memory for operations that wait */
+    size_t staging_bytes;
+    struct recording *recordings;
+    int n_recordings;
+    uint64_t recording_key;
+};
+
+struct grid {
+    unsigned x, y, z, threads, cluster;
+    size_t shared;
+};
+
+/* Launches `kernel` with one argument, a struct. */
+void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name);
+/* Remembers a failure for sync() to report. */
+void cuda_check(struct device *d, cudaError_t e, const char *what);
+/* At least `bytes` of device memory until the next call, or NULL and a failure kept. */
+void *cuda_staging(struct device *d, size_t bytes);
+
+/* ---- layout ---- */
+
+static inline int channels(int c)
+{
+    return c <= 4 ? 4 : (c + 7) / 8 * 8;
+}
+
+static inline int slices(int c)
+{
+    return (c + SLICE - 1) / SLICE;
+}
+
+static inline bool is_conv(const struct layer *l)
+{
+    return l->kind == 0; /* LAYER_CONV, whose name C++ does not see */
+}
+
+static inline size_t in_floats(const struct layer *l) /* of an image */
+{
+    return (size_t)l->in_h * (size_t)l->in_w * (size_t)channels(l->in_c);
+}
+
+static inline size_t out_floats(const struct layer *l)
+{
+    return (size_t)l->out_h * (size_t)l->out_w * (size_t)channels(l->out_c);
+}
+
+/* What a pass keeps of a layer; the same for its tangent.  z and dz only of conv
+ * layers.  stats: mu, s, c1, c2 (tasks, out) each; of a tangent m1, m2. */
+struct cache {
+    float *out, *dout, *z, *dz, *stats;
+};
+enum stat { STAT_MU, STAT_S, STAT_C1, STAT_C2, STATS, STAT_M1 = 0, STAT_M2 };
+
+struct cache cuda_cache(const struct layer *l, const struct batch *b, const void *at);
+
+/* ---- the table's operations, by file ---- */
+
+size_t cuda_layout(struct layer *layers, int n, size_t *trained);
+void cuda_pack(struct device *d, const struct layer *l, enum tensor which, const float *host,
+               void *vector);
+void cuda_unpack(struct device *d, const struct layer *l, enum tensor which, const void *vector,
+                 float *host);
+size_t cuda_input_bytes(const struct layer *first, const struct batch *b);
+size_t cuda_cache_bytes(const struct layer *l, const struct batch *b);
+size_t cuda_scratch_bytes(const struct layer *layers, int n, const struct batch *b);
+void *cuda_out(const struct layer *l, const struct batch *b, void *cache);
+void *cuda_dout(const struct layer *l, const struct batch *b, void *cache);
+
+void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
+                 const struct images *from, const int32_t *index, void *x);
+void cuda_rows(struct device *d, const struct layer *l, const struct batch *b, const void *out,
+               float *host);
+
+void cuda_forward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
+                  const void *x, struct vec theta, void *cache, void *scratch);
+void cuda_backward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
+                   const void *x, struct vec theta, void *cache, void *dx, struct vec grad,
+                   void *scratch);
+void cuda_forward_tangent(struct device *d, const struct layer *l, const struct batch *b,
+                          struct norm norm, const void *x, const void *rx, struct vec theta,
+                          struct vec v, const void *cache, void *tangent, void *scratch);
+void cuda_backward_tangent(struct device *d, const struct layer *l, const struct batch *b,
+                           struct norm norm, const void *x, const void *rx, struct vec theta,
+                           struct vec v, const void *cache, void *tangent, void *rdx,
+                           struct vec rgrad, void *scratch);
+
+void cuda_xent(struct device *d, const struct layer *l, const struct batch *b,
+               const int32_t *labels, bool mean, void *cache, float *probs, float *loss);
+void cuda_xent_tangent(struct device *d, const struct layer *l, const struct batch *b,
+                       const int32_t *labels, bool mean, const float *probs, void *tangent);
+void cuda_proto(struct device *d, const struct layer *l, const struct features *support,
+                const struct features *query, int ways, float *logits, float *probs, float *loss,
+                void *scratch);
+size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways);
+
+void cuda_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y, double a,
+               struct vec x);
+void cuda_reduce(struct device *d, int tasks, size_t len, void *to, struct vec x, bool add);
+double cuda_dot(struct device *d, size_t len, const void *x, const void *y);
+void cuda_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale,
+              double lr);
+void cuda_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
+               const void *g, double scale, const struct adam *a);
+
+/* ---- layers: a conv or a dense layer, forward or backward, or the tangents of
+ * those (where v.at is set) ---- */
+
+struct layer_call {
+    const struct layer *l;
+    const struct batch *b;
+    int stat;
+    const float *x, *rx; /* rx NULL: zero */
+    struct vec theta, v, grad;
+    struct cache cache, tangent;
+    float *dx; /* or its tangent; NULL: not wanted */
+};
+
+void cuda_conv_forward(struct device *d, const struct layer_call *c);
+void cuda_conv_backward(struct device *d, const struct layer_call *c);
+void cuda_dense_forward(struct device *d, const struct layer_call *c);
+void cuda_dense_backward(struct device *d, const struct layer_call *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
