@@ -209,6 +209,7 @@ struct step {
     const struct lesson *tasks;
     int n;
     bool update;
+    bool loss; /* is wanted */
     struct adam adam;
     float *logits; /* where those of the first task are wanted */
 };
@@ -251,9 +252,17 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
-    e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
-    if (!direct)
-        e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
+    int64_t same[] = {tasks, shape.support, shape.query, f.support.count != NULL, p.wanted};
+    struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
+    if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 5), &p)) {
+        e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
+        if (!direct)
+            e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
+        if (replays)
+            replay_end(replays, lane, &p);
+    }
+    if (!s->loss && e->k->whole_shard)
+        return 0; /* nobody waits for it: the device works on */
     e->k->download(lane->dev, e->losses + first, p.loss, (size_t)tasks * sizeof *p.loss);
     if (s->logits)
         fetch_logits(e, lane, &p, lessons[0].query.n, s->logits);
@@ -291,14 +300,20 @@ static void update_range(const struct step *s, struct device *dev, size_t from, 
         e->k->sgd(dev, from + moved, len - moved, theta, g, scale, e->outer.momentum);
 }
 
+/* Elements one piece of the update works on. */
+static size_t range_of(const struct engine *e)
+{
+    return e->k->whole_shard ? gradient_len(e) : RANGE;
+}
+
 /* Adds the groups' sums along a binary tree, over one range of elements, then updates. */
 static int range_piece(void *user, int piece, int lane)
 {
     struct step *s = user;
     struct engine *e = s->e;
     struct device *dev = e->lanes[lane].dev;
-    size_t total = gradient_len(e), from = (size_t)piece * RANGE;
-    size_t len = total - from < RANGE ? total - from : RANGE;
+    size_t range = range_of(e), total = gradient_len(e), from = (size_t)piece * range;
+    size_t len = total - from < range ? total - from : range;
     int groups = e->k->whole_shard ? 1 : groups_of(s->n);
     for (int gap = 1; gap < groups; gap *= 2)
         for (int i = 0; i + gap < groups; i += 2 * gap) {
@@ -323,7 +338,7 @@ static int run_step(struct step *s, double *mean_loss)
                   : pool_run(e->pool, groups_of(s->n), group_piece, s);
     if (err)
         return err;
-    int ranges = (int)((gradient_len(e) + RANGE - 1) / RANGE);
+    int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));
     err = pool_run(e->pool, ranges, range_piece, s);
     double sum = 0;
     for (int i = 0; i < s->n; i++)
@@ -335,7 +350,7 @@ static int run_step(struct step *s, double *mean_loss)
 
 int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true};
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true, .loss = mean_loss};
     s.adam = (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps + 1};
     int err = run_step(&s, mean_loss);
     if (!err)
@@ -343,16 +358,21 @@ int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mea
     return err;
 }
 
+int engine_wait(struct engine *e)
+{
+    return e->k->sync(e->dev);
+}
+
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n};
+    struct step s = {.e = e, .tasks = tasks, .n = n, .loss = true};
     e->gradient_tasks = n;
     return run_step(&s, mean_loss);
 }
 
 int engine_gradient_one(struct engine *e, const struct lesson *task, double *loss, float *logits)
 {
-    struct step s = {.e = e, .tasks = task, .n = 1, .logits = logits};
+    struct step s = {.e = e, .tasks = task, .n = 1, .loss = true, .logits = logits};
     struct shape shape = shape_of(task, 1);
     struct lane measured = measure_lane(e, &shape, true);
     e->gradient_tasks = 1;

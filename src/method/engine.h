@@ -46,8 +46,11 @@ size_t engine_bytes_planned(const struct engine *e); /* working memory, before t
 double engine_flops(const struct engine *e,
                     const struct shape *shape); /* of one task's meta-gradient */
 
-/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser. */
+/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.
+ * Where the loss is not wanted (NULL) a GPU is left to work on by itself: a failure
+ * shows in a later call, or in engine_wait. */
 int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
+int engine_wait(struct engine *e); /* until all steps are done */
 /* The mean meta-gradient alone, left where engine_gradient_get finds it. */
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
 

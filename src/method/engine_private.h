@@ -3,6 +3,7 @@
 #define METHOD_ENGINE_PRIVATE_H
 
 #include "method/engine.h"
+#include "method/replay.h"
 
 struct learner {
     struct engine *engine;
@@ -37,6 +38,7 @@ struct engine {
     void *vectors;
     size_t vectors_bytes, planned;
     float *losses; /* (meta_batch) of the last step */
+    struct replays replays;
 };
 
 void *engine_theta(const struct engine *e);

@@ -99,7 +99,7 @@ template <int W, bool TANGENT>
 static __device__ void sum_part(const struct conv_args &a, const struct slice *ch,
                                 const struct part &s, double (&total)[SUMS_MAX][4])
 {
-    enum { BATCH = W == 1 ? 4 : 1, STEP = THREADS / 4 };
+    enum { BATCH = W > 1 ? 1 : TANGENT ? 2 : 4, STEP = THREADS / 4 };
     int quad = threadIdx.x % 4 * 4, c0 = s.slice * SLICE + quad, made = 0;
     float sum[SUMS_MAX][4] = {}, pivot[4] = {};
     const struct planes k = planes_of<TANGENT>(a, s.task, c0);
@@ -161,7 +161,7 @@ template <int W, bool TANGENT>
 static __device__ void put_part(const struct conv_args &a, const struct slice *ch,
                                 const struct part &s)
 {
-    enum { BATCH = W == 1 ? 4 : 1, STEP = THREADS / 4 };
+    enum { BATCH = W > 1 ? 1 : TANGENT ? 2 : 4, STEP = THREADS / 4 };
     int quad = threadIdx.x % 4 * 4, c0 = s.slice * SLICE + quad;
     int counted = s.stat * a.l.out_h * a.l.out_w;
     const struct planes k = planes_of<TANGENT>(a, s.task, c0);

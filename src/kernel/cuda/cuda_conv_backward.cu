@@ -375,7 +375,7 @@ static __device__ void dw_unit_at(const struct conv_args &a, int task, int n, in
     compute_dw<FULL, TANGENT>(a, u, stages);
 }
 
-template <bool FULL, int STRIDE, bool TANGENT>
+template <bool FULL, int STRIDE, int W, bool TANGENT>
 static __global__ void __launch_bounds__(THREADS, 2)
     backward_kernel(const __grid_constant__ struct conv_args a)
 {
@@ -390,10 +390,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     struct part s = {task, n, min(a.stat, n), 0, first, min(first + each, outputs)};
     for (int round = 0; round < plan.rounds; round++) {
         s.slice = rank / plan.splits + round * (plan.ranks / plan.splits);
-        if (a.l.pool)
-            normalise_backward<4, TANGENT>(a, s, rank, &sums, &ch);
-        else
-            normalise_backward<1, TANGENT>(a, s, rank, &sums, &ch);
+        normalise_backward<W, TANGENT>(a, s, rank, &sums, &ch);
         blocks_meet(plan.ranks);
     }
     int half = a.dx && plan.ranks > 1 ? plan.ranks / 2 : 0; /* ranks of dX, if not all */
@@ -409,14 +406,14 @@ static __global__ void __launch_bounds__(THREADS, 2)
 
 extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
 {
-#define ROW(full, stride)                                                                          \
-    {                                                                                              \
-        (const void *)backward_kernel<full, stride, false>,                                        \
-            (const void *)backward_kernel<full, stride, true>                                      \
-    }
-    static const void *const kernels[2][2][2] = {{ROW(false, 1), ROW(false, 2)},
-                                                 {ROW(true, 1), ROW(true, 2)}};
+#define PAIR(full, stride, window)                                                                 \
+    {(const void *)backward_kernel<full, stride, window, false>,                                   \
+     (const void *)backward_kernel<full, stride, window, true>}
+#define ROW(full, stride) {PAIR(full, stride, 1), PAIR(full, stride, 4)}
+    static const void *const kernels[2][2][2][2] = {{ROW(false, 1), ROW(false, 2)},
+                                                    {ROW(true, 1), ROW(true, 2)}};
 #undef ROW
+#undef PAIR
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
     size_t dx = c->dx ? a.plan.dx.bytes : 0, dw = a.plan.dw.bytes;
@@ -424,5 +421,5 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
                      .threads = THREADS,
                      .cluster = (unsigned)a.plan.ranks,
                      .shared = dx > dw ? dx : dw};
-    cuda_launch(d, kernels[d->full_fp32][a.l.stride - 1][c->v.at != NULL], g, &a, "backward");
+    cuda_launch(d, kernels[d->full_fp32][a.l.stride - 1][a.l.pool][c->v.at != NULL], g, &a, "backward");
 }

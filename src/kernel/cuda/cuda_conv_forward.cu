@@ -277,7 +277,7 @@ template <int W, bool TANGENT>
 static __device__ void put_output(const struct conv_args &a, const struct share &s,
                                   const struct slice *ch, int first, int last)
 {
-    enum { BATCH = W == 1 ? 4 : 1, STEP = THREADS / 4 };
+    enum { BATCH = W > 1 ? 1 : 4, STEP = THREADS / 4 };
     int quad = threadIdx.x % 4 * 4, c0 = s.slice * SLICE + quad, pixels = a.l.conv_h * a.l.conv_w;
     const float *z = a.cache.z + (size_t)s.task * a.n * pixels * a.out_c + c0;
     const float *rz = a.tangent.z + (size_t)s.task * a.n * pixels * a.out_c + c0;
@@ -308,7 +308,7 @@ static __device__ void put_output(const struct conv_args &a, const struct share 
 
 /* ---- the kernel ---- */
 
-template <bool TANGENT>
+template <int W, bool TANGENT>
 static __device__ void finish_slice(const struct conv_args &a, const struct share &s, int part,
                                     int stat, const struct sums *sums, struct slice *ch)
 {
@@ -319,13 +319,10 @@ static __device__ void finish_slice(const struct conv_args &a, const struct shar
     else
         set_statistics(a, s, stat, sums, ch, part == 0);
     __syncthreads();
-    if (a.l.pool)
-        put_output<4, TANGENT>(a, s, ch, first, min(first + each, outputs));
-    else
-        put_output<1, TANGENT>(a, s, ch, first, min(first + each, outputs));
+    put_output<W, TANGENT>(a, s, ch, first, min(first + each, outputs));
 }
 
-template <bool FULL, bool TANGENT>
+template <bool FULL, int W, bool TANGENT>
 static __global__ void __launch_bounds__(THREADS, 2)
     forward_kernel(const __grid_constant__ struct conv_args a)
 {
@@ -354,21 +351,24 @@ static __global__ void __launch_bounds__(THREADS, 2)
             convolve<FULL, TANGENT>(a, s, &ch, mo);
         add_moments<TANGENT>(mo, &sums, rank, plan.splits);
         if (active)
-            finish_slice<TANGENT>(a, s, part, stat, &sums, &ch);
+            finish_slice<W, TANGENT>(a, s, part, stat, &sums, &ch);
         blocks_meet(plan.splits > 1 ? plan.ranks : 1);
     }
 }
 
 extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
 {
-    static const void *const kernels[2][2] = {
-        {(const void *)forward_kernel<false, false>, (const void *)forward_kernel<false, true>},
-        {(const void *)forward_kernel<true, false>, (const void *)forward_kernel<true, true>}};
+#define PAIR(full, window)                                                                         \
+    {(const void *)forward_kernel<full, window, false>,                                            \
+     (const void *)forward_kernel<full, window, true>}
+    static const void *const kernels[2][2][2] = {{PAIR(false, 1), PAIR(false, 4)},
+                                                 {PAIR(true, 1), PAIR(true, 4)}};
+#undef PAIR
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
     struct grid g = {.x = (unsigned)(a.tasks * a.plan.ranks),
                      .threads = THREADS,
                      .cluster = (unsigned)a.plan.ranks,
                      .shared = a.plan.forward.bytes};
-    cuda_launch(d, kernels[d->full_fp32][c->v.at != NULL], g, &a, "forward");
+    cuda_launch(d, kernels[d->full_fp32][a.l.pool][c->v.at != NULL], g, &a, "forward");
 }
