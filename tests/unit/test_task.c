@@ -137,6 +137,46 @@ TEST(split_files_are_read_and_checked)
     dataset_close(d);
 }
 
+/* The characters that the published files name, as a dataset's class names. */
+static int read_characters(const char *folder, char **names)
+{
+    int n = 0;
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        char path[256], line[256];
+        snprintf(path, sizeof path, "%s/%s.txt", folder, split_part_name(p));
+        FILE *f = fopen(path, "r");
+        while (f && fgets(line, sizeof line, f)) {
+            char *rot = strstr(line, "/rot000");
+            if (!rot)
+                continue;
+            *rot = '\0';
+            names[n++] = mem_string(line);
+        }
+        if (f)
+            fclose(f);
+    }
+    return n;
+}
+
+TEST(the_published_omniglot_split_has_its_sizes)
+{
+    static const char folder[] = "../shared/data/omniglot";
+    if (access("../shared/data/omniglot/train.txt", R_OK) != 0)
+        SKIP("../shared/data/omniglot is not there");
+    struct split s = {0};
+    struct dataset *d = tiny_dataset(1623, 1, 0);
+    for (int c = 0; c < 1623; c++)
+        free(d->class_names[c]);
+    CHECK_EQ(read_characters(folder, d->class_names), 1623);
+    CHECK_OK(split_make(&s, d, false, folder, 0));
+    CHECK_EQ(s.n[SPLIT_TRAIN], 1028);
+    CHECK_EQ(s.n[SPLIT_VAL], 172);
+    CHECK_EQ(s.n[SPLIT_TEST], 423);
+    CHECK_EQ(covered(&s, 1623), 1623);
+    split_release(&s);
+    dataset_close(d);
+}
+
 static struct task_settings defaults(void)
 {
     struct task_settings s;
@@ -323,7 +363,7 @@ TEST(tasks_that_cannot_be_drawn_are_refused)
 
 TESTS(T(a_benchmark_name_has_four_parts), T(a_wrong_benchmark_name_is_refused_with_a_sentence),
       T(splits_are_disjoint_and_of_the_size_asked), T(a_split_that_would_overlap_is_refused),
-      T(split_files_are_read_and_checked),
+      T(split_files_are_read_and_checked), T(the_published_omniglot_split_has_its_sizes),
       T(a_few_shot_task_has_its_classes_query_and_the_whole_rest_as_pool),
       T(any_task_is_reached_without_the_ones_before_it),
       T(the_order_of_a_pool_tells_nothing_of_the_classes),
