@@ -12,10 +12,12 @@
  *                            columns sorted by x mod 4, so that pixels which are used
  *                            alike (every second, every second pair) follow each other
  *   z, dz inside a layer     the same; sorted by x mod 2 where the stride is 2
- *   the input of a net       [image][y][0 x.. 0][channel], a column of zeros left and
- *                            right, channels not padded; before a dense layer
- *                            [image][feature] in c,h,w order
- *   conv weights             [ky][kx][input channel][output channel]
+ *   the input of a net       [image][y of z][0 x.. 0][ky][channel]: the three rows that a
+ *                            row of z reads, a column of zeros left and right, channels
+ *                            not padded; before a dense layer [image][feature] in c,h,w
+ *                            order
+ *   conv weights             [ky][kx][input channel][output channel], those of the first
+ *                            layer [kx][ky] as its input
  *   dense weights            [y][place(x)][input channel][output channel]
  * Only output channels of weights are padded.  Tasks are worked on one after the
  * other; a task of fewer images than its batch allows lies compactly in its slot.
@@ -155,8 +157,8 @@ INLINE size_t z_len(const struct layer *l)
 
 INLINE size_t input_len(const struct layer *first)
 {
-    int w = first->kind == LAYER_CONV ? first->in_w + 2 : first->in_w;
-    return (size_t)pad(first->in_h * w * first->in_c);
+    int conv = first->conv_h * (first->in_w + 2) * 3, dense = first->in_h * first->in_w;
+    return (size_t)pad((first->kind == LAYER_CONV ? conv : dense) * first->in_c);
 }
 
 INLINE size_t in_len(const struct layer *l)
@@ -231,14 +233,17 @@ double cpu_roof(double seconds);
 
 /* ---- cpu_gemm.c ---- */
 
-/* y[row][col] (+)= sum over i < count, j < k of x[i][row][j] w[i][j][col] */
+/* y[row][col] = sum over i < starts of sign[i] start[i][row][col]
+ *             + sum over i < count, j < k of x[i][row][j] w[i][j][col] */
 struct gemm {
-    int count, k;
-    const float *const *x, *const *w;
+    int count, k, starts;
+    const float *const *x, *const *w, *const *start; /* start: as y */
+    const float *sign;
+    float *y;
     ptrdiff_t ldx, ldw, ldy; /* from one row to the next, in floats */
 };
 #define cpu_gemm CPU_NAME(cpu_gemm)
-void cpu_gemm(const struct gemm *g, int rows, int cols, float *y, bool add);
+void cpu_gemm(const struct gemm *g, int rows, int cols);
 
 /* y[row][col] (+)= sum over i < count, j < k[i] of x[i][j][row] d[i][j][col] */
 struct outer {

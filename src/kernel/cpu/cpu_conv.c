@@ -94,6 +94,10 @@ static void sum_taps(const struct layer *l, int kind, const float *a, const floa
                      const float *c, float *to, size_t len)
 {
     const float *taps = cpu_kind_taps(l, kind);
+    if (taps[1] == 0) {
+        add2(to, a, c, 1, (ptrdiff_t)len); /* taps[0] and taps[2] are 1 */
+        return;
+    }
     for (size_t i = 0; i < len; i += LANES)
         store(to + i, taps[0] * load(a + i) + (taps[1] * load(b + i) + taps[2] * load(c + i)));
 }
@@ -157,13 +161,28 @@ struct part {
     int first, rows;
 };
 
-/* y (+)= all products of the part that go to the outputs (vset, hset); false: none do. */
-static bool multiply(const struct conv *c, const struct part *p, int vset, int hset, float *y,
-                     bool add)
+/* Products of several outputs, made once: where they are, and for which. */
+struct shared {
+    int count;
+    struct {
+        const float *at;
+        int vset, hset;
+    } item[SETS * SETS];
+};
+
+/* y = all products of the part that go to the outputs (vset, hset), plus those of the
+ * shared ones that do; false: there are none. */
+static bool multiply(const struct conv *c, const struct part *p, int vset, int hset,
+                     const struct shared *s, float *y)
 {
-    const float *x[PRODUCTS], *w[PRODUCTS];
-    float *buffer = c->buffer;
-    int count = 0;
+    const float *x[PRODUCTS], *w[PRODUCTS], *start[SETS * SETS];
+    float sign[SETS * SETS], *buffer = c->buffer;
+    int count = 0, starts = 0;
+    for (int i = 0; s && i < s->count; i++) {
+        sign[starts] = set_sign(s->item[i].vset, vset) * set_sign(s->item[i].hset, hset);
+        start[starts] = s->item[i].at;
+        starts += sign[starts] != 0;
+    }
     for (const struct point *v = p->v->point; v < p->v->point + p->v->points; v++)
         for (const struct point *h = p->h->point; h < p->h->point + p->h->points; h++)
             for (int t = 0; v->set == vset && h->set == hset && t < c->terms; t++) {
@@ -172,20 +191,21 @@ static bool multiply(const struct conv *c, const struct part *p, int vset, int h
                 buffer += x[count] == buffer ? p->rows * c->ldx : 0;
                 w[count++] = c->w[t].at[v->kind][h->kind];
             }
-    struct gemm g = {count, c->k, x, w, c->ldx, c->ldy, c->ldy};
-    if (count)
-        cpu_gemm(&g, p->rows, (int)c->ldy, y, add);
-    return count > 0;
+    struct gemm g = {.count = count,
+                     .k = c->k,
+                     .x = x,
+                     .w = w,
+                     .y = y,
+                     .ldx = c->ldx,
+                     .ldw = c->ldy,
+                     .ldy = c->ldy,
+                     .starts = starts,
+                     .start = start,
+                     .sign = sign};
+    if (count || starts)
+        cpu_gemm(&g, p->rows, (int)c->ldy);
+    return count || starts;
 }
-
-/* The products of several outputs. */
-struct shared {
-    int count;
-    struct {
-        const float *at;
-        int vset, hset;
-    } item[SETS * SETS];
-};
 
 static void multiply_shared(const struct conv *c, const struct part *p, struct shared *s)
 {
@@ -195,33 +215,12 @@ static void multiply_shared(const struct conv *c, const struct part *p, struct s
         return;
     for (int vset = 0; vset < SETS; vset++)
         for (int hset = 0; hset < SETS; hset++)
-            if ((vset >= BOTH || hset >= BOTH) && multiply(c, p, vset, hset, to, false)) {
+            if ((vset >= BOTH || hset >= BOTH) && multiply(c, p, vset, hset, NULL, to)) {
                 s->item[s->count].at = to;
                 s->item[s->count].vset = vset;
                 s->item[s->count++].hset = hset;
                 to += p->rows * c->ldy;
             }
-}
-
-/* y = the sum of the shared products of output (v, h); false: there are none. */
-static bool start_output(const struct conv *c, const struct part *p, const struct shared *s, int v,
-                         int h, float *y)
-{
-    const float *from[SETS * SETS];
-    float sign[SETS * SETS];
-    int count = 0;
-    for (int i = 0; i < s->count; i++) {
-        sign[count] = set_sign(s->item[i].vset, v) * set_sign(s->item[i].hset, h);
-        from[count] = s->item[i].at;
-        count += sign[count] != 0;
-    }
-    for (ptrdiff_t e = 0; count && e < p->rows * c->ldy; e += LANES) {
-        vf sum = sign[0] * load(from[0] + e);
-        for (int i = 1; i < count; i++)
-            sum += sign[i] * load(from[i] + e);
-        store(y + e, sum);
-    }
-    return count > 0;
 }
 
 static void multiply_part(const struct conv *c, const struct part *p)
@@ -231,9 +230,7 @@ static void multiply_part(const struct conv *c, const struct part *p)
     for (int v = 0; v < p->v->outs; v++)
         for (int h = 0; h < p->h->outs; h++) {
             ptrdiff_t pixel = (ptrdiff_t)p->v->to[v] * c->to_w + p->h->to[h];
-            float *y = c->to + (pixel * c->n + p->first) * c->ldy;
-            bool started = start_output(c, p, &shared, v, h, y);
-            multiply(c, p, v, h, y, started);
+            multiply(c, p, v, h, &shared, c->to + (pixel * c->n + p->first) * c->ldy);
         }
 }
 
@@ -321,6 +318,7 @@ struct pending {
     int n, kinds, rows;
     struct plane x, dz;
     float *dw[KINDS_MAX][KINDS_MAX];
+    bool written[KINDS_MAX][KINDS_MAX];
     struct list list[KINDS_MAX][KINDS_MAX];
     float *sums, *sums_end, *next;
 };
@@ -333,7 +331,8 @@ static void multiply_pending(struct pending *q)
             struct list *list = &q->list[v][h];
             struct outer o = {list->count, list->k, list->x, list->d, ldx, ldd, ldd};
             if (list->count)
-                cpu_outer(&o, q->l->in_c, ldd, q->dw[v][h], true);
+                cpu_outer(&o, q->l->in_c, ldd, q->dw[v][h], q->written[v][h]);
+            q->written[v][h] |= list->count > 0;
             list->count = 0;
         }
     q->next = q->sums;
@@ -418,6 +417,10 @@ static void add_to(float *to, const float *from, float factor, size_t len)
 /* The gradient of a sum of taps is that of each of them: the transpose of find_weights. */
 static void share_out(struct pending *q, size_t len)
 {
+    for (int y = 0; y < q->kinds; y++) /* what the picture is too small for */
+        for (int x = 0; x < q->kinds; x++)
+            if (!q->written[y][x])
+                memset(q->dw[y][x], 0, len * sizeof(float));
     for (int y = TAPS; y < q->kinds; y++)
         for (int x = 0; x < q->kinds; x++)
             for (int k = 0; k < TAPS; k++)
@@ -443,12 +446,9 @@ void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int
             q.dw[y][x] = tap ? dw + (size_t)(y * TAPS + x) * len : room;
             room += tap ? 0 : len;
         }
-    memset(dw, 0, TAPS * TAPS * len * sizeof *dw);
-    memset(q.sums_end, 0, sums_of(q.kinds) * len * sizeof *dw);
     for (int i = 0; i < pairs; i++)
         add_pair(&q, fast, &pair[i]);
-    if (fast)
-        share_out(&q, len);
+    share_out(&q, len);
 }
 
 size_t cpu_conv_scratch(const struct layer *l, int n)

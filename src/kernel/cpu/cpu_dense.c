@@ -37,8 +37,18 @@ static void add_product(const struct view *v, int n, const float *x, const float
             xs[count] = x + (ptrdiff_t)(p + count) * n * v->ld;
             ws[count] = w + (ptrdiff_t)(p + count) * v->k * v->out;
         }
-        struct gemm g = {count, v->k, xs, ws, v->ld, v->out, v->out};
-        cpu_gemm(&g, n, v->out, out, true);
+        struct gemm g = {.count = count,
+                         .k = v->k,
+                         .x = xs,
+                         .w = ws,
+                         .y = out,
+                         .ldx = v->ld,
+                         .ldw = v->out,
+                         .ldy = v->out,
+                         .starts = 1,
+                         .start = (const float *[]){out},
+                         .sign = (float[]){1}};
+        cpu_gemm(&g, n, v->out);
     }
 }
 
@@ -104,8 +114,15 @@ static void input_gradient(const struct cpu_task *t, const float *const d[2],
         float *wt[2] = {t->scratch, t->scratch + (size_t)t->l->out_c * (size_t)v.ld};
         for (int i = 0; i < terms; i++)
             cpu_transpose(w[i] + (ptrdiff_t)p * v.k * v.out, v.k, t->l->out_c, v.out, wt[i], v.ld);
-        struct gemm g = {terms, t->l->out_c, d, (const float *const *)wt, v.out, v.ld, v.ld};
-        cpu_gemm(&g, t->n, v.ld, dx + (ptrdiff_t)p * t->n * v.ld, false);
+        struct gemm g = {.count = terms,
+                         .k = t->l->out_c,
+                         .x = d,
+                         .w = (const float *const *)wt,
+                         .y = dx + (ptrdiff_t)p * t->n * v.ld,
+                         .ldx = v.out,
+                         .ldw = v.ld,
+                         .ldy = v.ld};
+        cpu_gemm(&g, t->n, v.ld);
     }
 }
 

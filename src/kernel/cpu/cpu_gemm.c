@@ -23,29 +23,43 @@ static const int rows_max[] = {0, 6, 6};
 #define EACH_ROW(R) UNROLL for (int r = 0; r < (R); r++)
 #define EACH_COL(C) UNROLL for (int c = 0; c < (C); c++)
 
-INLINE void tile_start(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], const float *y,
-                       ptrdiff_t ldy, bool add)
+INLINE void tile_clear(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX])
 {
     EACH_ROW(R)
     EACH_COL(C)
-    acc[r][c] = add ? load(y + r * ldy + c * LANES) : (vf){0};
+    acc[r][c] = (vf){0};
+}
+
+/* Rows are walked, not indexed: else compilers work out every address beforehand. */
+INLINE void tile_add(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], const float *from,
+                     float sign, ptrdiff_t ld)
+{
+    EACH_ROW(R)
+    {
+        EACH_COL(C) acc[r][c] += sign * load(from + c * LANES);
+        from += ld;
+    }
 }
 
 INLINE void tile_end(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], float *y, ptrdiff_t ldy)
 {
     EACH_ROW(R)
-    EACH_COL(C)
-    store(y + r * ldy + c * LANES, acc[r][c]);
+    {
+        EACH_COL(C) store(y + c * LANES, acc[r][c]);
+        y += ldy;
+    }
 }
 
-/* One tile of cpu_gemm, `x_at` and `w_at` floats into the operands.  Rows are addressed
- * from every third pointer, which is what x86 can express without a register per row. */
+/* One tile of cpu_gemm, `x_at`, `w_at` and `y_at` floats into the operands.  Rows are
+ * addressed from every third pointer, which x86 can express without a register per row. */
 INLINE void gemm_tile(const int R, const int C, const struct gemm *g, ptrdiff_t x_at,
-                      ptrdiff_t w_at, float *y, bool add)
+                      ptrdiff_t w_at, ptrdiff_t y_at)
 {
     vf acc[ROWS_MAX][COLS_MAX];
     const ptrdiff_t ldx = g->ldx, ldw = g->ldw;
-    tile_start(R, C, acc, y, g->ldy, add);
+    tile_clear(R, C, acc);
+    for (int i = 0; i < g->starts; i++)
+        tile_add(R, C, acc, g->start[i] + y_at, g->sign[i], g->ldy);
     for (int i = 0; i < g->count; i++) {
         const float *w = g->w[i] + w_at, *x[(ROWS_MAX + 2) / 3];
         UNROLL for (int r = 0; r < R; r += 3) x[r / 3] = g->x[i] + x_at + r * ldx;
@@ -62,7 +76,7 @@ INLINE void gemm_tile(const int R, const int C, const struct gemm *g, ptrdiff_t 
             w += ldw;
         }
     }
-    tile_end(R, C, acc, y, g->ldy);
+    tile_end(R, C, acc, g->y + y_at, g->ldy);
 }
 
 /* One tile of cpu_outer. */
@@ -71,7 +85,9 @@ INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_
 {
     vf acc[ROWS_MAX][COLS_MAX];
     const ptrdiff_t ldx = o->ldx, ldd = o->ldd;
-    tile_start(R, C, acc, y, o->ldy, add);
+    tile_clear(R, C, acc);
+    if (add)
+        tile_add(R, C, acc, y, 1, o->ldy);
     for (int i = 0; i < o->count; i++) {
         const float *x = o->x[i] + x_at, *d = o->d[i] + d_at;
         for (int k = 0; k < o->k[i]; k++, x += ldx, d += ldd) {
@@ -87,14 +103,14 @@ INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_
     tile_end(R, C, acc, y, o->ldy);
 }
 
-typedef void gemm_fn(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at, float *y, bool add);
+typedef void gemm_fn(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at, ptrdiff_t y_at);
 typedef void outer_fn(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, float *y, bool add);
 
 #define DEFINE(R, C)                                                                               \
-    static void gemm_##R##x##C(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at, float *y,     \
-                               bool add)                                                           \
+    static void gemm_##R##x##C(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at,               \
+                               ptrdiff_t y_at)                                                     \
     {                                                                                              \
-        gemm_tile(R, C, g, x_at, w_at, y, add);                                                    \
+        gemm_tile(R, C, g, x_at, w_at, y_at);                                                      \
     }                                                                                              \
     static void outer_##R##x##C(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, float *y,   \
                                 bool add)                                                          \
@@ -125,14 +141,14 @@ static int next_part(int left, int most)
     return (left + parts - 1) / parts;
 }
 
-void cpu_gemm(const struct gemm *g, int rows, int cols, float *y, bool add)
+void cpu_gemm(const struct gemm *g, int rows, int cols)
 {
     int vectors = cols / LANES;
     for (int c = 0, C; c < vectors; c += C) {
         C = next_part(vectors - c, COLS_MAX);
         for (int r = 0, R; r < rows; r += R) {
             R = next_part(rows - r, rows_max[C]);
-            gemm_tiles[C][R](g, r * g->ldx, c * LANES, y + r * g->ldy + c * LANES, add);
+            gemm_tiles[C][R](g, r * g->ldx, c * LANES, r * g->ldy + c * LANES);
         }
     }
 }

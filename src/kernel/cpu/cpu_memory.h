@@ -119,7 +119,7 @@ static size_t weight_at(const struct layer *l, int c, int y, int x)
 {
     size_t input;
     if (l->kind == LAYER_CONV)
-        input = (size_t)((y * 3 + x) * l->in_c + c);
+        input = (size_t)((is_first(l) ? x * 3 + y : y * 3 + x) * l->in_c + c);
     else if (is_first(l))
         input = (size_t)((c * l->in_h + y) * l->in_w + x);
     else
@@ -212,19 +212,32 @@ static float image_value(const struct images *from, int64_t item, int c, int y, 
     return value * from->scale + from->shift;
 }
 
+/* Row y of channel c of a picture, into all windows of a first conv layer that read it. */
+static void gather_row(const struct layer *l, const struct images *from, int64_t item, int c, int y,
+                       float *to)
+{
+    for (int ky = 0; ky < 3; ky++) {
+        int zy = y + 1 - ky;
+        if (zy % l->stride || zy / l->stride >= l->conv_h || zy < 0)
+            continue;
+        float *row = to + ((zy / l->stride * (l->in_w + 2) + 1) * 3 + ky) * l->in_c + c;
+        for (int x = 0; x < l->in_w; x++)
+            row[x * 3 * l->in_c] = image_value(from, item, c, y, x);
+    }
+}
+
 /* A picture as the first layer reads it. */
 static void gather_one(const struct layer *first, const struct images *from, int64_t item,
                        float *to)
 {
     memset(to, 0, input_len(first) * sizeof *to);
-    if (item < 0)
-        return;
-    bool conv = first->kind == LAYER_CONV;
-    for (int c = 0; c < from->c; c++)
-        for (int y = 0; y < from->h; y++)
-            for (int x = 0; x < from->w; x++)
-                to[conv ? (y * (from->w + 2) + 1 + x) * from->c + c
-                        : (c * from->h + y) * from->w + x] = image_value(from, item, c, y, x);
+    for (int c = 0; item >= 0 && c < from->c; c++)
+        for (int y = 0; y < from->h; y++) {
+            if (first->kind == LAYER_CONV)
+                gather_row(first, from, item, c, y, to);
+            for (int x = 0; first->kind == LAYER_DENSE && x < from->w; x++)
+                to[(c * from->h + y) * from->w + x] = image_value(from, item, c, y, x);
+        }
 }
 
 static void cpu_gather(struct device *d, const struct layer *first, const struct batch *b,

@@ -2,9 +2,9 @@
  *
  * Everything is linear in the elements once the channels' constants are known
  * (cpu_block.c derives them), so these are sums and short polynomials.  Each is
- * written once as a template: P is the pixels of a pooling window (1: no pooling), C
- * the vectors of channels whose constants are held in registers.  Sums are taken row
- * by row, then over the rows, which keeps their rounding small.
+ * written once as a template for a row of outputs: P is the pixels of a pooling window
+ * (1: no pooling), C the vectors of channels whose constants are held in registers.
+ * Sums are taken row by row, then over the rows, which keeps their rounding small.
  *
  * Which unit was on, and which pixel of a window won, is found again from z by the
  * same multiply-add each time; nothing is stored for it.
@@ -29,13 +29,13 @@
     for (int at = 0; at < (channels); at += 2 * LANES)                                             \
     kernel(2, P, at, __VA_ARGS__)
 #endif
+/* The same for every row of outputs; a row is in cache for all its channels. */
 #define BY_WINDOW(kernel, v, ...)                                                                  \
-    do {                                                                                           \
+    for (int row = 0; row < (v)->l->out_h; row++)                                                  \
         if ((v)->l->pool)                                                                          \
-            BY_COLUMNS(kernel, 4, pad((v)->l->out_c), v, __VA_ARGS__);                             \
+            BY_COLUMNS(kernel, 4, pad((v)->l->out_c), v, row, __VA_ARGS__);                        \
         else                                                                                       \
-            BY_COLUMNS(kernel, 1, pad((v)->l->out_c), v, __VA_ARGS__);                             \
-    } while (0)
+            BY_COLUMNS(kernel, 1, pad((v)->l->out_c), v, row, __VA_ARGS__)
 
 INLINE void load_columns(const int C, const float *from, vf to[COLS_MAX])
 {
@@ -87,11 +87,6 @@ INLINE void find_on(const int P, const float *z, const size_t at[4], vf scale, v
     }
 }
 
-#define EACH_WINDOW(v, w)                                                                          \
-    for (int oy = 0; oy < (v)->l->out_h; oy++)                                                     \
-        for (int ox = 0, go = 1; ox < (v)->l->out_w; ox++, go = 1)                                 \
-            for (struct window w = window_at(v, oy, ox); go; go = 0)
-
 /* ---- statistics ---- */
 
 INLINE void add_row(const int C, const int P, int at, const struct norm_view *v, int y,
@@ -129,25 +124,27 @@ void cpu_norm_add_row(const struct norm_view *v, int y, const float *z, const fl
 
 /* ---- forward ---- */
 
-INLINE void apply(const int C, const int P, int at, const struct norm_view *v, const float *z,
-                  float *out)
+INLINE void apply(const int C, const int P, int at, const struct norm_view *v, int oy,
+                  const float *z, float *out)
 {
-    int channels = pad(v->l->out_c);
+    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
     vf scale[COLS_MAX], shift[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
-    EACH_WINDOW(v, w)
-    for (int e = at; e < v->n * channels; e += channels)
-        EACH_COL(C)
-        {
-            vf best = {0};
-            EACH_PIXEL(P)
+    for (int ox = 0; ox < width; ox++) {
+        struct window w = window_at(v, oy, ox);
+        for (int e = at; e < end; e += channels)
+            EACH_COL(C)
             {
-                vf y = load(z + w.z[p] + e + c * LANES) * scale[c] + shift[c];
-                best = choose(y > best, y, best);
+                vf best = {0};
+                EACH_PIXEL(P)
+                {
+                    vf y = load(z + w.z[p] + e + c * LANES) * scale[c] + shift[c];
+                    best = choose(y > best, y, best);
+                }
+                store(out + w.out + e + c * LANES, best);
             }
-            store(out + w.out + e + c * LANES, best);
-        }
+    }
 }
 
 void cpu_norm_apply(const struct norm_view *v, const float *z, float *out)
@@ -157,36 +154,34 @@ void cpu_norm_apply(const struct norm_view *v, const float *z, float *out)
 
 /* ---- backward ---- */
 
-INLINE void grad_sums(const int C, const int P, int at, const struct norm_view *v, const float *z,
-                      const float *dout, const float *mu, float *sum, float *product)
+INLINE void grad_sums(const int C, const int P, int at, const struct norm_view *v, int oy,
+                      const float *z, const float *dout, const float *mu, float *sum,
+                      float *product)
 {
-    int channels = pad(v->l->out_c);
-    vf scale[COLS_MAX], shift[COLS_MAX], mean[COLS_MAX];
+    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
+    vf scale[COLS_MAX], shift[COLS_MAX], mean[COLS_MAX], a[COLS_MAX], b[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, mu + at, mean);
-    for (int oy = 0; oy < v->l->out_h; oy++) {
-        vf a[COLS_MAX], b[COLS_MAX];
-        EACH_COL(C) a[c] = b[c] = (vf){0};
-        for (int ox = 0; ox < v->l->out_w; ox++) {
-            struct window w = window_at(v, oy, ox);
-            for (int e = at; e < v->n * channels; e += channels)
-                EACH_COL(C)
+    EACH_COL(C) a[c] = b[c] = (vf){0};
+    for (int ox = 0; ox < width; ox++) {
+        struct window w = window_at(v, oy, ox);
+        for (int e = at; e < end; e += channels)
+            EACH_COL(C)
+            {
+                vi on[4];
+                find_on(P, z + e + c * LANES, w.z, scale[c], shift[c], on);
+                vf d = load(dout + w.out + e + c * LANES);
+                EACH_PIXEL(P)
                 {
-                    vi on[4];
-                    find_on(P, z + e + c * LANES, w.z, scale[c], shift[c], on);
-                    vf d = load(dout + w.out + e + c * LANES);
-                    EACH_PIXEL(P)
-                    {
-                        vf dy = where(on[p], d);
-                        a[c] += dy;
-                        b[c] += dy * (load(z + w.z[p] + e + c * LANES) - mean[c]);
-                    }
+                    vf dy = where(on[p], d);
+                    a[c] += dy;
+                    b[c] += dy * (load(z + w.z[p] + e + c * LANES) - mean[c]);
                 }
-        }
-        add_columns(C, a, sum + at);
-        add_columns(C, b, product + at);
+            }
     }
+    add_columns(C, a, sum + at);
+    add_columns(C, b, product + at);
 }
 
 void cpu_norm_grad_sums(const struct norm_view *v, const float *z, const float *dout,
@@ -195,32 +190,35 @@ void cpu_norm_grad_sums(const struct norm_view *v, const float *z, const float *
     BY_WINDOW(grad_sums, v, z, dout, mu, sum, product);
 }
 
-INLINE void grad(const int C, const int P, int at, const struct norm_view *v, const float *z,
-                 const float *dout, const float *kd, const float *kz, const float *k, float *dz)
+INLINE void grad(const int C, const int P, int at, const struct norm_view *v, int oy,
+                 const float *z, const float *dout, const float *kd, const float *kz,
+                 const float *k, float *dz)
 {
-    int channels = pad(v->l->out_c);
+    const int channels = pad(v->l->out_c), n = v->n, stat = v->stat, width = v->l->out_w;
     vf scale[COLS_MAX], shift[COLS_MAX], cd[COLS_MAX], cz[COLS_MAX], c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, kd + at, cd);
     load_columns(C, kz + at, cz);
     load_columns(C, k + at, c0);
-    EACH_WINDOW(v, w)
-    for (int i = 0; i < v->n; i++)
-        EACH_COL(C)
-        {
-            int e = i * channels + at + c * LANES;
-            vi on[4];
-            find_on(P, z + e, w.z, scale[c], shift[c], on);
-            vf d = cd[c] * load(dout + w.out + e);
-            UNROLL for (int p = P - 1; p >= 0; p--)
+    for (int ox = 0; ox < width; ox++) {
+        struct window w = window_at(v, oy, ox);
+        for (int i = 0; i < n; i++)
+            EACH_COL(C)
             {
-                vf all = {0};
-                if (i < v->stat)
-                    all = load(z + w.z[p] + e) * cz[c] + c0[c];
-                store(dz + w.z[p] + e, where(on[p], d) + all);
+                int e = i * channels + at + c * LANES;
+                vi on[4];
+                find_on(P, z + e, w.z, scale[c], shift[c], on);
+                vf d = cd[c] * load(dout + w.out + e);
+                UNROLL for (int p = P - 1; p >= 0; p--)
+                {
+                    vf all = {0};
+                    if (i < stat)
+                        all = load(z + w.z[p] + e) * cz[c] + c0[c];
+                    store(dz + w.z[p] + e, where(on[p], d) + all);
+                }
             }
-        }
+    }
 }
 
 void cpu_norm_grad(const struct norm_view *v, const float *z, const float *dout, const float *kd,
@@ -231,30 +229,33 @@ void cpu_norm_grad(const struct norm_view *v, const float *z, const float *dout,
 
 /* ---- tangents ---- */
 
-INLINE void rapply(const int C, const int P, int at, const struct norm_view *v, const float *z,
-                   const float *rz, const float *kr, const float *kz, const float *k, float *rout)
+INLINE void rapply(const int C, const int P, int at, const struct norm_view *v, int oy,
+                   const float *z, const float *rz, const float *kr, const float *kz,
+                   const float *k, float *rout)
 {
-    int channels = pad(v->l->out_c);
+    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
     vf scale[COLS_MAX], shift[COLS_MAX], cr[COLS_MAX], cz[COLS_MAX], c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, kr + at, cr);
     load_columns(C, kz + at, cz);
     load_columns(C, k + at, c0);
-    EACH_WINDOW(v, w)
-    for (int e = at; e < v->n * channels; e += channels)
-        EACH_COL(C)
-        {
-            vi on[4];
-            vf r = {0};
-            find_on(P, z + e + c * LANES, w.z, scale[c], shift[c], on);
-            EACH_PIXEL(P)
+    for (int ox = 0; ox < width; ox++) {
+        struct window w = window_at(v, oy, ox);
+        for (int e = at; e < end; e += channels)
+            EACH_COL(C)
             {
-                size_t pixel = w.z[p] + (size_t)(e + c * LANES);
-                r += where(on[p], cr[c] * load(rz + pixel) + (cz[c] * load(z + pixel) + c0[c]));
+                vi on[4];
+                vf r = {0};
+                find_on(P, z + e + c * LANES, w.z, scale[c], shift[c], on);
+                EACH_PIXEL(P)
+                {
+                    size_t pixel = w.z[p] + (size_t)(e + c * LANES);
+                    r += where(on[p], cr[c] * load(rz + pixel) + (cz[c] * load(z + pixel) + c0[c]));
+                }
+                store(rout + w.out + e + c * LANES, r);
             }
-            store(rout + w.out + e + c * LANES, r);
-        }
+    }
 }
 
 void cpu_norm_rapply(const struct norm_view *v, const float *z, const float *rz, const float *kr,
@@ -263,40 +264,37 @@ void cpu_norm_rapply(const struct norm_view *v, const float *z, const float *rz,
     BY_WINDOW(rapply, v, z, rz, kr, kz, k, rout);
 }
 
-INLINE void rgrad_sums(const int C, const int P, int at, const struct norm_view *v, const float *z,
-                       const float *rz, const float *dout, const float *rdout, const float *mu,
-                       const float *m1, float *sum, float *product)
+INLINE void rgrad_sums(const int C, const int P, int at, const struct norm_view *v, int oy,
+                       const float *z, const float *rz, const float *dout, const float *rdout,
+                       const float *mu, const float *m1, float *sum, float *product)
 {
-    int channels = pad(v->l->out_c);
-    vf scale[COLS_MAX], shift[COLS_MAX], mean[COLS_MAX], rmean[COLS_MAX];
+    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
+    vf scale[COLS_MAX], shift[COLS_MAX], mean[COLS_MAX], rmean[COLS_MAX], a[COLS_MAX], b[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, mu + at, mean);
     load_columns(C, m1 + at, rmean);
-    for (int oy = 0; oy < v->l->out_h; oy++) {
-        vf a[COLS_MAX], b[COLS_MAX];
-        EACH_COL(C) a[c] = b[c] = (vf){0};
-        for (int ox = 0; ox < v->l->out_w; ox++) {
-            struct window w = window_at(v, oy, ox);
-            for (int e = at; e < v->n * channels; e += channels)
-                EACH_COL(C)
+    EACH_COL(C) a[c] = b[c] = (vf){0};
+    for (int ox = 0; ox < width; ox++) {
+        struct window w = window_at(v, oy, ox);
+        for (int e = at; e < end; e += channels)
+            EACH_COL(C)
+            {
+                vi on[4];
+                find_on(P, z + e + c * LANES, w.z, scale[c], shift[c], on);
+                vf d = load(dout + w.out + e + c * LANES);
+                vf rd = load(rdout + w.out + e + c * LANES);
+                EACH_PIXEL(P)
                 {
-                    vi on[4];
-                    find_on(P, z + e + c * LANES, w.z, scale[c], shift[c], on);
-                    vf d = load(dout + w.out + e + c * LANES);
-                    vf rd = load(rdout + w.out + e + c * LANES);
-                    EACH_PIXEL(P)
-                    {
-                        size_t pixel = w.z[p] + (size_t)(e + c * LANES);
-                        a[c] += where(on[p], rd);
-                        b[c] += where(on[p], rd * (load(z + pixel) - mean[c]) +
-                                                 d * (load(rz + pixel) - rmean[c]));
-                    }
+                    size_t pixel = w.z[p] + (size_t)(e + c * LANES);
+                    a[c] += where(on[p], rd);
+                    b[c] += where(on[p], rd * (load(z + pixel) - mean[c]) +
+                                             d * (load(rz + pixel) - rmean[c]));
                 }
-        }
-        add_columns(C, a, sum + at);
-        add_columns(C, b, product + at);
+            }
     }
+    add_columns(C, a, sum + at);
+    add_columns(C, b, product + at);
 }
 
 void cpu_norm_rgrad_sums(const struct norm_view *v, const float *z, const float *rz,
@@ -306,11 +304,11 @@ void cpu_norm_rgrad_sums(const struct norm_view *v, const float *z, const float 
     BY_WINDOW(rgrad_sums, v, z, rz, dout, rdout, mu, m1, sum, product);
 }
 
-INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, const float *z,
-                  const float *rz, const float *dout, const float *rdout,
+INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, int oy,
+                  const float *z, const float *rz, const float *dout, const float *rdout,
                   const struct norm_rgrad *k, float *rdz)
 {
-    int channels = pad(v->l->out_c);
+    const int channels = pad(v->l->out_c), n = v->n, stat = v->stat, width = v->l->out_w;
     vf scale[COLS_MAX], shift[COLS_MAX], cr[COLS_MAX], cd[COLS_MAX], crz[COLS_MAX], cz[COLS_MAX],
         c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
@@ -320,22 +318,25 @@ INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, c
     load_columns(C, k->krz + at, crz);
     load_columns(C, k->kz + at, cz);
     load_columns(C, k->k + at, c0);
-    EACH_WINDOW(v, w)
-    for (int i = 0; i < v->n; i++)
-        EACH_COL(C)
-        {
-            int e = i * channels + at + c * LANES;
-            vi on[4];
-            find_on(P, z + e, w.z, scale[c], shift[c], on);
-            vf d = cr[c] * load(rdout + w.out + e) + cd[c] * load(dout + w.out + e);
-            UNROLL for (int p = P - 1; p >= 0; p--)
+    for (int ox = 0; ox < width; ox++) {
+        struct window w = window_at(v, oy, ox);
+        for (int i = 0; i < n; i++)
+            EACH_COL(C)
             {
-                vf all = {0};
-                if (i < v->stat)
-                    all = crz[c] * load(rz + w.z[p] + e) + (cz[c] * load(z + w.z[p] + e) + c0[c]);
-                store(rdz + w.z[p] + e, where(on[p], d) + all);
+                int e = i * channels + at + c * LANES;
+                vi on[4];
+                find_on(P, z + e, w.z, scale[c], shift[c], on);
+                vf d = cr[c] * load(rdout + w.out + e) + cd[c] * load(dout + w.out + e);
+                UNROLL for (int p = P - 1; p >= 0; p--)
+                {
+                    vf all = {0};
+                    if (i < stat)
+                        all =
+                            crz[c] * load(rz + w.z[p] + e) + (cz[c] * load(z + w.z[p] + e) + c0[c]);
+                    store(rdz + w.z[p] + e, where(on[p], d) + all);
+                }
             }
-        }
+    }
 }
 
 void cpu_norm_rgrad(const struct norm_view *v, const float *z, const float *rz, const float *dout,
