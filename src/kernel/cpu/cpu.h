@@ -177,14 +177,20 @@ enum {
     STAT_M2 = STAT_S,  /* mean of xh Rz */
 };
 
-/* What a pass keeps of a layer for one task.  A tangent cache has no dz. */
+/* What a pass keeps of a layer for one task.  A tangent cache has no dz, and the first
+ * layer none either: its tangent does not need it. */
 struct cpu_cache {
     float *out, *dout, *z, *dz, *stat;
 };
 
+INLINE bool keeps_dz(const struct layer *l, bool tangent)
+{
+    return !tangent && !is_first(l);
+}
+
 INLINE size_t cache_len(const struct layer *l, const struct batch *b, bool tangent)
 {
-    size_t image = 2 * out_len(l) + (tangent ? 1 : 2) * z_len(l);
+    size_t image = 2 * out_len(l) + (keeps_dz(l, tangent) ? 2 : 1) * z_len(l);
     return (size_t)b->tasks * ((size_t)b->n * image + STATS * (size_t)pad(l->out_c));
 }
 
@@ -197,8 +203,8 @@ INLINE struct cpu_cache cache_of(const struct layer *l, const struct batch *b, c
     struct cpu_cache k = {.out = p + t * out, .dout = p + (tasks + t) * out};
     p += 2 * tasks * out;
     k.z = p + t * z;
-    k.dz = tangent ? NULL : p + (tasks + t) * z;
-    p += (tangent ? 1 : 2) * tasks * z;
+    k.dz = keeps_dz(l, tangent) ? p + (tasks + t) * z : NULL;
+    p += (keeps_dz(l, tangent) ? 2 : 1) * tasks * z;
     k.stat = p + t * STATS * (size_t)pad(l->out_c);
     return k;
 }
@@ -292,15 +298,17 @@ size_t cpu_conv_scratch(const struct layer *l, int n); /* floats */
 #define cpu_first_dw      CPU_NAME(cpu_first_dw)
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after);
-void cpu_first_dw(const struct layer *l, int n, const struct conv_pair *pair, float *dw);
+/* dw (+)= what rows y..y_end-1 of z give; pair.dz is row y */
+void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, int y_end, float *dw,
+                  bool add);
 
 /* ---- cpu_norm.c ---- */
 
 /* A layer's batch norm, ReLU and pooling for one task: n images, the first `stat`
- * of which make the statistics. */
+ * of which make the statistics; rows row..row_end-1 of its output. */
 struct norm_view {
     const struct layer *l;
-    int n, stat;
+    int n, stat, row, row_end;
     const float *scale, *shift; /* (channels): y = z scale + shift */
 };
 
@@ -321,7 +329,8 @@ void cpu_norm_apply(const struct norm_view *v, const float *z, float *out);
  * sum += dy, product += dy (z - mu) */
 void cpu_norm_grad_sums(const struct norm_view *v, const float *z, const float *dout,
                         const float *mu, float *sum, float *product);
-/* dz = kd dy + kz z + k, the last two only for the statistics' images */
+/* dz = kd dy + kz z + k, the last two only for the statistics' images; `dz` is where the
+ * first of the rows goes */
 void cpu_norm_grad(const struct norm_view *v, const float *z, const float *dout, const float *kd,
                    const float *kz, const float *k, float *dz);
 /* rout = kr rz + kz z + k where the unit is on */

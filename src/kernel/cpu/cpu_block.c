@@ -14,17 +14,36 @@
 #include <math.h>
 #include <string.h>
 
-/* Scratch: per-channel arrays, Rdz, then what the convolution needs. */
+/* Scratch: per-channel arrays, dz where it is not kept, then what the convolution needs. */
 struct work {
     float *scale, *shift, *origin, *sum, *product, *k[4];
-    float *rdz, *conv;
+    float *dz, *conv;
 };
 enum { CHANNEL_ARRAYS = 9 };
+
+/* The first layer's dz is made and used a few rows of outputs at a time, in cache. */
+static int rows_at_once(const struct layer *l, int n)
+{
+    enum { FLOATS = 1 << 15 };
+    int row = (l->pool ? 2 : 1) * l->conv_w * n * pad(l->out_c);
+    return row < FLOATS ? FLOATS / row : 1;
+}
+
+static size_t dz_floats(const struct layer *l, int n)
+{
+    size_t all = (size_t)n * z_len(l), most = 0;
+    for (int i = 1; is_first(l) && i <= n; i++) { /* any task may have fewer images */
+        size_t rows = (size_t)(rows_at_once(l, i) * (l->pool ? 2 : 1));
+        size_t floats = rows * (size_t)(l->conv_w * i * pad(l->out_c));
+        most = floats > most ? floats : most;
+    }
+    return is_first(l) && most < all ? most : all;
+}
 
 size_t cpu_block_scratch(const struct layer *l, int n)
 {
     size_t conv = is_first(l) ? 0 : cpu_conv_scratch(l, n);
-    return CHANNEL_ARRAYS * (size_t)pad(l->out_c) + (size_t)n * z_len(l) + conv;
+    return CHANNEL_ARRAYS * (size_t)pad(l->out_c) + dz_floats(l, n) + conv;
 }
 
 static struct work work_of(const struct cpu_task *t)
@@ -35,8 +54,8 @@ static struct work work_of(const struct cpu_task *t)
         .scale = p, .shift = p + c, .origin = p + 2 * c, .sum = p + 3 * c, .product = p + 4 * c};
     for (size_t i = 0; i < 4; i++)
         w.k[i] = p + (5 + i) * c;
-    w.rdz = p + CHANNEL_ARRAYS * c;
-    w.conv = w.rdz + (size_t)t->n * z_len(t->l);
+    w.dz = p + CHANNEL_ARRAYS * c;
+    w.conv = is_first(t->l) ? NULL : w.dz + (size_t)t->n * z_len(t->l);
     return w;
 }
 
@@ -66,7 +85,7 @@ static struct norm_view view_of(const struct cpu_task *t, struct work *w)
         w->scale[c] = gamma[c] * s[c];
         w->shift[c] = beta[c] - mu[c] * w->scale[c];
     }
-    return (struct norm_view){t->l, t->n, t->stat, w->scale, w->shift};
+    return (struct norm_view){t->l, t->n, t->stat, 0, t->l->out_h, w->scale, w->shift};
 }
 
 /* ---- forward ---- */
@@ -136,7 +155,7 @@ void cpu_block_forward(const struct cpu_task *t)
 {
     struct work w = work_of(t);
     struct conv_term term = {t->x, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)};
-    struct sums sums = {.view = {t->l, t->n, t->stat, NULL, NULL}, .z = t->k.z, .w = &w};
+    struct sums sums = {.view = {.l = t->l, .n = t->n, .stat = t->stat}, .z = t->k.z, .w = &w};
     conv_forward(t, &w, &term, 1, t->k.z, &sums);
     find_statistics(t, &w);
     struct norm_view view = view_of(t, &w);
@@ -182,7 +201,7 @@ static void running_difference(const struct cpu_task *t, struct work *w, struct 
     const float *mean = tensor_of(t->l, t->theta, t->task, TENSOR_MEAN);
     const float *var = tensor_of(t->l, t->theta, t->task, TENSOR_VAR);
     const float *bias = tensor_of(t->l, t->theta, t->task, TENSOR_BIAS);
-    struct sums sums = {.view = {t->l, t->n, t->n, NULL, NULL}, .z = t->k.z, .w = w};
+    struct sums sums = {.view = {.l = t->l, .n = t->n, .stat = t->n}, .z = t->k.z, .w = w};
     clear_sums(t, w);
     for (int y = 0; y < t->l->conv_h; y++)
         add_row(&sums, y);
@@ -212,14 +231,30 @@ static void norm_gradients(const struct cpu_task *t, struct work *w, struct vec 
     }
 }
 
-static void conv_dw(const struct cpu_task *t, struct work *w, const struct conv_pair *pair,
-                    int pairs, struct vec grad)
+/* What makes dz, or with `constants` Rdz, of the rows of a view. */
+static void make_dz(const struct cpu_task *t, const struct work *w, const struct norm_view *view,
+                    const struct norm_rgrad *constants, float *dz)
 {
-    float *dw = tensor_of(t->l, grad, t->task, TENSOR_WEIGHT);
-    if (is_first(t->l))
-        cpu_first_dw(t->l, t->n, pair, dw);
+    if (constants)
+        cpu_norm_rgrad(view, t->k.z, t->r.z, t->k.dout, t->r.dout, constants, dz);
     else
-        cpu_conv_dw(t->l, t->n, pair, pairs, dw, w->conv);
+        cpu_norm_grad(view, t->k.z, t->k.dout, w->scale, w->k[0], w->k[1], dz);
+}
+
+/* The weights' gradient of the first layer, whose dz nobody else needs. */
+static void first_gradient(const struct cpu_task *t, const struct work *w, struct norm_view view,
+                           const struct norm_rgrad *constants, struct vec grad)
+{
+    const struct layer *l = t->l;
+    float *dw = tensor_of(l, grad, t->task, TENSOR_WEIGHT);
+    int step = l->pool ? 2 : 1, rows = rows_at_once(l, t->n);
+    for (int row = 0; row < l->out_h; row += rows) {
+        view.row = row;
+        view.row_end = row + rows < l->out_h ? row + rows : l->out_h;
+        int y_end = view.row_end * step < l->conv_h ? view.row_end * step : l->conv_h;
+        make_dz(t, w, &view, constants, w->dz);
+        cpu_first_dw(l, t->n, (struct conv_pair){t->x, w->dz}, row * step, y_end, dw, row > 0);
+    }
 }
 
 void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad)
@@ -229,11 +264,15 @@ void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad)
     clear_sums(t, &w);
     cpu_norm_grad_sums(&view, t->k.z, t->k.dout, statistic(t, &t->k, STAT_MU), w.sum, w.product);
     norm_gradients(t, &w, grad);
-    cpu_norm_grad(&view, t->k.z, t->k.dout, w.scale, w.k[0], w.k[1], t->k.dz);
     running_difference(t, &w, grad);
+    if (is_first(t->l)) {
+        first_gradient(t, &w, view, NULL, grad);
+        return;
+    }
+    make_dz(t, &w, &view, NULL, t->k.dz);
     struct conv_pair pair = {t->x, t->k.dz};
-    conv_dw(t, &w, &pair, 1, grad);
     struct conv_term term = {t->k.dz, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)};
+    cpu_conv_dw(t->l, t->n, &pair, 1, tensor_of(t->l, grad, t->task, TENSOR_WEIGHT), w.conv);
     if (dx)
         cpu_conv_dx(t->l, t->n, &term, 1, dx, w.conv);
 }
@@ -274,13 +313,18 @@ void cpu_block_backward_tangent(const struct cpu_task *t, float *rdx, struct vec
     cpu_norm_rgrad_sums(&view, t->k.z, t->r.z, t->k.dout, t->r.dout, statistic(t, &t->k, STAT_MU),
                         statistic(t, &t->r, STAT_M1), w.sum, w.product);
     struct norm_rgrad constants = norm_rgradients(t, &w, rgrad);
-    cpu_norm_rgrad(&view, t->k.z, t->r.z, t->k.dout, t->r.dout, &constants, w.rdz);
     memset(tensor_of(t->l, rgrad, t->task, TENSOR_MEAN), 0, bytes);
     memset(tensor_of(t->l, rgrad, t->task, TENSOR_VAR), 0, bytes);
-    struct conv_pair pair[2] = {{t->x, w.rdz}, {t->rx, t->k.dz}};
-    conv_dw(t, &w, pair, t->rx ? 2 : 1, rgrad);
-    struct conv_term term[2] = {{w.rdz, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)},
+    if (is_first(t->l)) {
+        first_gradient(t, &w, view, &constants, rgrad);
+        return;
+    }
+    make_dz(t, &w, &view, &constants, w.dz);
+    struct conv_pair pair[2] = {{t->x, w.dz}, {t->rx, t->k.dz}};
+    struct conv_term term[2] = {{w.dz, tensor_of(t->l, t->theta, t->task, TENSOR_WEIGHT)},
                                 {t->k.dz, tensor_of(t->l, t->v, t->task, TENSOR_WEIGHT)}};
+    cpu_conv_dw(t->l, t->n, pair, t->rx ? 2 : 1, tensor_of(t->l, rgrad, t->task, TENSOR_WEIGHT),
+                w.conv);
     if (rdx)
         cpu_conv_dx(t->l, t->n, term, 2, rdx, w.conv);
 }

@@ -86,15 +86,16 @@ static void multiply_pending(struct pending *q)
     q->count = 0;
 }
 
-void cpu_first_dw(const struct layer *l, int n, const struct conv_pair *pair, float *dw)
+void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, int y_end, float *dw,
+                  bool add)
 {
-    struct pending q = {.l = l, .n = n, .dw = dw};
-    for (int y = 0; y < l->conv_h; y++)
+    struct pending q = {.l = l, .n = n, .dw = dw, .written = add};
+    for (int row = y; row < y_end; row++)
         for (int phase = 0; phase < z_phases(l); phase++)
             for (int i = 0; i < n; i++) {
                 struct stretch s = stretch_of(l, phase);
-                q.x[q.count] = window(l, pair->x, i, y, s.x);
-                q.d[q.count] = pair->dz + z_at(l, n, y, s, i);
+                q.x[q.count] = window(l, pair.x, i, row, s.x);
+                q.d[q.count] = pair.dz + z_at(l, n, row - y, s, i);
                 q.k[q.count++] = s.len;
                 if (q.count == AT_ONCE)
                     multiply_pending(&q);

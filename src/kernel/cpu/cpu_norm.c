@@ -31,7 +31,7 @@
 #endif
 /* The same for every row of outputs; a row is in cache for all its channels. */
 #define BY_WINDOW(kernel, v, ...)                                                                  \
-    for (int row = 0; row < (v)->l->out_h; row++)                                                  \
+    for (int row = (v)->row; row < (v)->row_end; row++)                                            \
         if ((v)->l->pool)                                                                          \
             BY_COLUMNS(kernel, 4, pad((v)->l->out_c), v, row, __VA_ARGS__);                        \
         else                                                                                       \
@@ -69,6 +69,13 @@ INLINE struct window window_at(const struct norm_view *v, int oy, int ox)
         w.z[p] = inside ? (size_t)(y * l->conv_w + z_place(l, x)) * pixel : w.z[0];
     }
     return w;
+}
+
+/* The first float of the first row of z in the view. */
+INLINE size_t first_z(const struct norm_view *v)
+{
+    size_t rows = (size_t)(v->row * (v->l->pool ? 2 : 1));
+    return rows * (size_t)v->l->conv_w * (size_t)(v->n * pad(v->l->out_c));
 }
 
 /* Masks of the pixels of a window whose unit passed its value on; at most one per lane. */
@@ -195,6 +202,7 @@ INLINE void grad(const int C, const int P, int at, const struct norm_view *v, in
                  const float *k, float *dz)
 {
     const int channels = pad(v->l->out_c), n = v->n, stat = v->stat, width = v->l->out_w;
+    const size_t skip = first_z(v);
     vf scale[COLS_MAX], shift[COLS_MAX], cd[COLS_MAX], cz[COLS_MAX], c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
@@ -215,7 +223,7 @@ INLINE void grad(const int C, const int P, int at, const struct norm_view *v, in
                     vf all = {0};
                     if (i < stat)
                         all = load(z + w.z[p] + e) * cz[c] + c0[c];
-                    store(dz + w.z[p] + e, where(on[p], d) + all);
+                    store(dz + (w.z[p] - skip) + e, where(on[p], d) + all);
                 }
             }
     }
@@ -309,6 +317,7 @@ INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, i
                   const struct norm_rgrad *k, float *rdz)
 {
     const int channels = pad(v->l->out_c), n = v->n, stat = v->stat, width = v->l->out_w;
+    const size_t skip = first_z(v);
     vf scale[COLS_MAX], shift[COLS_MAX], cr[COLS_MAX], cd[COLS_MAX], crz[COLS_MAX], cz[COLS_MAX],
         c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
@@ -333,7 +342,7 @@ INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, i
                     if (i < stat)
                         all =
                             crz[c] * load(rz + w.z[p] + e) + (cz[c] * load(z + w.z[p] + e) + c0[c]);
-                    store(rdz + w.z[p] + e, where(on[p], d) + all);
+                    store(rdz + (w.z[p] - skip) + e, where(on[p], d) + all);
                 }
             }
     }
