@@ -24,6 +24,8 @@ static const struct spec specs[] = {
     {"pooled, odd sizes", 19, 17, 3, {17, 33, 5}, true, {3}, 1, 3, {0}, WHOLE, 0, 0, 0, 14},
     {"pooled omniglot", 28, 28, 1, {32, 32, 32, 32}, true, {5}, 1, 2, {0}, WHOLE, 0, 0, 0, 15},
     {"pooled, one image, one channel", 16, 21, 1, {1, 1}, true, {2}, 1, 1, {0}, WHOLE, 0, 0, 0, 16},
+    {"tall and narrow", 230, 12, 1, {16, 16}, true, {3}, 1, 1, {0}, WHOLE, 0, 0, 0, 36},
+    {"tall, strided", 230, 16, 1, {16, 16}, false, {3}, 1, 1, {0}, WHOLE, 0, 0, 0, 37},
     {"support statistics", 16, 16, 1, {17, 16}, false, {5}, 1, 11, {0}, 4, 0, 0, 0, 17},
     {"support statistics, pooled", 18, 16, 2, {16, 9}, true, {5}, 1, 7, {0}, 3, 0, 0, 0, 18},
     {"support statistics, 64", 16, 16, 1, {64, 64}, false, {5}, 1, 10, {0}, 5, 0, 0, 0, 19},

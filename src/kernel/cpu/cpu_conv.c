@@ -306,7 +306,7 @@ void cpu_conv_dx(const struct layer *l, int n, const struct conv_term *term, int
 enum {
     LIST = 48,     /* products of one kind before they are multiplied */
     ENOUGH = 160,  /* rows that pay for a tile's way in and out of memory */
-    SUMS_MAX = 32, /* sums of pixels of one part: at most 25 of x and 12 of dz */
+    SUMS_MAX = 32, /* sums of pixels of one part: at most 16 of x and 12 of dz */
     SUM_ROWS = 3 * CHUNK * SUMS_MAX,
 };
 
@@ -318,7 +318,7 @@ struct list {
 /* Products waiting for cpu_outer, by kind of weights. */
 struct pending {
     const struct layer *l;
-    int n, kinds, rows;
+    int n, kinds, rows, longest; /* rows and longest list since the last multiply_pending */
     struct plane x, dz;
     float *dw[KINDS_MAX][KINDS_MAX];
     bool written[KINDS_MAX][KINDS_MAX];
@@ -339,7 +339,7 @@ static void multiply_pending(struct pending *q)
             list->count = 0;
         }
     q->next = q->sums;
-    q->rows = 0;
+    q->rows = q->longest = 0;
 }
 
 /* The sum of dz that a set of outputs stands for, as a point to read. */
@@ -375,17 +375,19 @@ static void add_part(struct pending *q, const struct part *p)
             list->x[list->count] = read_pending(q, &q->x, v, h, p);
             list->d[list->count] = d[v->set][h->set];
             list->k[list->count++] = p->rows;
+            q->longest = list->count > q->longest ? list->count : q->longest;
         }
     q->rows += p->rows;
 }
 
+/* Whether a part may not find room; plainly, whether enough wait. */
 static bool is_full(const struct pending *q, bool fast, const struct part *p)
 {
+    enum { OF_A_KIND = 4 }; /* most products of one kind in a part */
     ptrdiff_t widest = q->l->in_c > q->l->out_c ? pad(q->l->in_c) : pad(q->l->out_c);
-    if (fast)
-        return q->sums_end - q->next < SUMS_MAX * p->rows * widest ||
-               q->list[1][1].count + 4 > LIST;
-    return q->rows >= ENOUGH || q->list[1][1].count == LIST;
+    bool room = q->longest + OF_A_KIND <= LIST;
+    return !room ||
+           (fast ? q->sums_end - q->next < SUMS_MAX * p->rows * widest : q->rows >= ENOUGH);
 }
 
 static void add_pair(struct pending *q, bool fast, const struct conv_pair *pair)
