@@ -103,7 +103,7 @@ int mete_data_import(const struct mete_import_options *o)
         return err;
     void *settings = mem_alloc(importer->settings_size);
     struct param_set set = {0};
-    param_set_add(&set, importer->name, importer->params, settings);
+    param_set_add(&set, "", importer->params, settings);
     err = param_set_all(&set, o->settings);
     job.settings = settings;
     if (!err && (!o->dir || !*o->dir))
