@@ -7,12 +7,21 @@
 
 static _Thread_local char sentence[1024];
 
+/* A sentence is one line, whatever names of files it quotes, and steers no terminal. */
+static void tame(void)
+{
+    for (char *c = sentence; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
 int fail(int code, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     vsnprintf(sentence, sizeof sentence, fmt, args);
     va_end(args);
+    tame();
     return code;
 }
 
@@ -26,6 +35,7 @@ int fail_within(int code, const char *fmt, ...)
     va_end(args);
     if (n >= 0 && (size_t)n < sizeof sentence)
         snprintf(sentence + n, sizeof sentence - (size_t)n, ": %.800s", inner);
+    tame();
     return code;
 }
 

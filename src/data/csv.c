@@ -216,7 +216,7 @@ int csv_next(struct csv *c, bool *more)
     c->line = c->next_line;
     while (!err && !last)
         err = read_field(c, &last);
-    for (int i = 0; i < c->n; i++)
+    for (int i = 0; i < c->n && !err; i++)
         c->field[i] = c->text + c->place[i].offset;
     return err;
 }

@@ -17,13 +17,14 @@ size_t dataset_item_bytes(const struct dataset *d)
 
 static int check_numbers(const struct dataset *d)
 {
-    enum { SIDE = 1 << 20 };
+    enum { SIDE = 1 << 20, GROUPS = 1 << 24 }; /* so that arrays of them fit in memory */
     if (d->items < 1)
         return fail(METE_EFORMAT, "%s: a dataset needs at least one item", d->name);
     if (d->classes < 1)
         return fail(METE_EFORMAT, "%s: a dataset needs at least one class", d->name);
-    if (d->users < 0)
-        return fail(METE_EFORMAT, "%s: %d users", d->name, d->users);
+    if (d->users < 0 || d->users > GROUPS || d->classes > GROUPS)
+        return fail(METE_EFORMAT, "%s: %d classes and %d users, expected at most %d", d->name,
+                    d->classes, d->users, GROUPS);
     if (d->h < 1 || d->w < 1 || d->c < 1 || d->h > SIDE || d->w > SIDE || d->c > SIDE ||
         (int64_t)d->h * d->w > SIDE || (int64_t)d->h * d->w * d->c > 64 * (int64_t)SIDE)
         return fail(METE_EFORMAT, "%s: an item of %d x %d x %d values cannot be used", d->name,

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUES_MAX = 1 << 20, LABELS_MAX = 1 << 20 };
+enum { VALUES_MAX = 1 << 16, LABELS_MAX = 1 << 20 };
 enum { KIND_AUTO, KIND_PIXELS, KIND_ROWS };
 
 struct settings {
