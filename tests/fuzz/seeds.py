@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the seed inputs of the json, safetensors and npy harnesses.
+"""Makes the seed inputs of the json, safetensors, npy and grad harnesses.
 
     python3 tests/fuzz/seeds.py
 
@@ -34,7 +34,38 @@ def npy(version, descr, order, shape, data):
     return b"\x93NUMPY" + bytes([version, 0]) + length + text.encode() + data
 
 
+def task(choice, shapes, x):
+    """A task for `mete grad`: the first byte chooses method and net."""
+    tensors, data = [], b""
+    for name, shape in list(shapes.items()) + [("support.x", [3] + x), ("query.x", [2] + x)]:
+        count = 1
+        for n in shape:
+            count *= n
+        values = struct.pack("<%df" % count, *(((i * 37) % 101) / 50 - 1 for i in range(count)))
+        tensors.append((name, "F32", shape, len(data), len(data) + len(values)))
+        data += values
+    for name, labels in (("support.y", (0, 1, 1)), ("query.y", (1, 0))):
+        values = struct.pack("<%dq" % len(labels), *labels)
+        tensors.append((name, "I64", [len(labels)], len(data), len(data) + len(values)))
+        data += values
+    return bytes([choice]) + safetensors(tensors, data)
+
+
+def tasks():
+    mlp = {"fc0.weight": [2, 3], "fc0.bias": [2], "fc1.weight": [2, 2], "fc1.bias": [2],
+           "head.weight": [2, 2], "head.bias": [2]}
+    conv4 = {}
+    for i in range(4):
+        conv4.update({"conv%d.weight" % i: [1, 1, 3, 3], "conv%d.bias" % i: [1],
+                      "bn%d.weight" % i: [1], "bn%d.bias" % i: [1]})
+    conv4.update({"head.weight": [2, 1], "head.bias": [2]})
+    for method in range(4):
+        write("grad/mlp%d" % method, task(method, mlp, [3]))
+        write("grad/conv%d" % method, task(4 + method, conv4, [1, 16, 16]))
+
+
 def main():
+    tasks()
     write("json/values", '[1, -2.5e3, 0.1, true, false, null, "a\\u00e9\\ud834\\udd1e\\n", {}]')
     write("json/leaf", '{"users": ["f0001"], "num_samples": [2],\n "user_data": {"f0001": '
           '{"x": [[1.0, 0.9921568627], [0.5, 1e-3]], "y": [3, 61]}}}')
