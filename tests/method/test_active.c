@@ -7,7 +7,12 @@
 #include "run/setup.h"
 #include "base/memory.h"
 
-enum { TASKS = 24, BATCH = 16 };
+#ifdef __OPTIMIZE__
+enum { TASKS = 24 };
+#else
+enum { TASKS = 4 }; /* sanitizers take their time */
+#endif
+enum { BATCH = 16 };
 
 struct world {
     struct dataset *d;
