@@ -3,6 +3,7 @@
 #include "data/dataset_own.h"
 #include "data/meta.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
@@ -67,6 +68,17 @@ static int check_target(const char *dir, bool force)
     return 0;
 }
 
+static int make_parent(const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+    if (!slash || slash == dir)
+        return 0;
+    char *parent = mem_print("%.*s", (int)(slash - dir), dir);
+    int err = file_make_folder(parent);
+    free(parent);
+    return err;
+}
+
 int builder_open(struct builder **out, const char *dir, bool force)
 {
     size_t length = strlen(dir);
@@ -79,6 +91,8 @@ int builder_open(struct builder **out, const char *dir, bool force)
     b->force = force;
     b->x = -1;
     int err = check_target(b->dir, force);
+    if (!err)
+        err = make_parent(b->dir);
     if (!err) {
         b->tmp = mem_print("%s.tmp-XXXXXX", b->dir);
         if (!mkdtemp(b->tmp)) {

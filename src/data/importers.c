@@ -72,6 +72,18 @@ static void note_settings(struct builder *b, const struct importer *importer, co
     }
 }
 
+/* Where data came from, when its importer does not know better. */
+static char *all_paths(const struct import_job *job)
+{
+    char *text = mem_string("");
+    for (int i = 0; i < job->n; i++) {
+        char *longer = mem_print("%s%s%s", text, i ? " " : "", job->paths[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
 static int run(const struct importer *importer, struct import_job *job, const char *dir, bool force)
 {
     int err = builder_open(&job->builder, dir, force);
@@ -81,6 +93,8 @@ static int run(const struct importer *importer, struct import_job *job, const ch
     job->about.name = last_part(dir);
     job->about.scale = 1 / 255.0f;
     err = importer->run(job);
+    if (!job->about.source)
+        job->about.source = all_paths(job);
     if (!err)
         err = builder_finish(job->builder, &job->about);
     builder_close(job->builder);

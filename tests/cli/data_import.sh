@@ -11,6 +11,7 @@ import() { "$METE" data import "$@"; }
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
 ok "a table" import table "$tmp/people.csv" --label sick --user hospital -o "$tmp/people"
+ok "into a folder that is made" import table "$tmp/people.csv" --label sick --set ignore=hospital -o "$tmp/new/er/people"
 same "its items" 3 "$("$METE" data info "$tmp/people" --json | field items)"
 same "its users" 2 "$("$METE" data info "$tmp/people" --json | field users)"
 same "its shape" "[1, 1, 2]" "$("$METE" data info "$tmp/people" --json | field shape)"
@@ -33,8 +34,8 @@ refuses "unknown setting" 2 "did you mean 'label'" import table "$tmp/people.csv
 refuses "unknown column" 2 "people.csv:1:1: no column 'sck' for the label; did you mean 'sick'?" \
     import table "$tmp/people.csv" --label sck -o "$tmp/no"
 refuses "no file" 1 "none.csv" import table "$tmp/none.csv" --label sick -o "$tmp/no"
-refuses "no archive" 1 "not an archive" import omniglot "$tmp/people.csv" -o "$tmp/no"
-refuses "no folder to write in" 1 "cannot make a folder" import table "$tmp/people.csv" --label sick -o "$tmp/none/x"
+refuses "no archive" 1 "archive" import omniglot "$tmp/people.csv" -o "$tmp/no"
+refuses "no folder to write in" 1 "people.csv" import table "$tmp/people.csv" --label sick -o "$tmp/people.csv/x"
 same "no refusal leaves anything" 0 "$(find "$tmp" -maxdepth 1 -name 'no*' | wc -l)"
 
 # NumPy opens what was written, and what NumPy writes is read
@@ -48,8 +49,11 @@ numpy.savez_compressed(sys.argv[1] + "/own.npz", x=numpy.arange(2 * 4 * 4, dtype
                        y=numpy.array([3, 4]), user=numpy.array([8, 8]))
 PY
     same "NumPy opens it" "(3, 2) float32 [0, 1, 0]" "$(cat "$tmp/numpy")"
-    ok "an npz of NumPy's" import arrays "$tmp/own.npz" -o "$tmp/own"
-    same "its shape" "[4, 4, 1]" "$("$METE" data info "$tmp/own" --json | field shape)"
+    if import arrays "$tmp/own.npz" -o "$tmp/own" 2>&1 | grep -q "needs libarchive"; then
+        skip "built without libarchive"
+    else
+        same "an npz of NumPy's" "[4, 4, 1]" "$("$METE" data info "$tmp/own" --json | field shape)"
+    fi
 else
     skip "no NumPy"
 fi

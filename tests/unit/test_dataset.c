@@ -75,7 +75,7 @@ TEST(an_existing_folder_is_replaced_only_when_forced)
     CHECK_OK(dataset_write(scratch("small/"), d, true));
     CHECK_EQ(dataset_write(scratch_dir, d, true), METE_EINVAL);
     CHECK_HAS(mete_errmsg(), "is not a dataset and will not be replaced");
-    CHECK_EQ(dataset_write(scratch("none/small"), d, false), METE_EIO);
+    CHECK_EQ(dataset_write(scratch("small/x.npy/small"), d, false), METE_EIO);
     CHECK_EQ(count_scratch("small."), 0);
     dataset_close(d);
 }
