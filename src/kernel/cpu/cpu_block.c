@@ -59,12 +59,7 @@ static struct work work_of(const struct cpu_task *t)
     return w;
 }
 
-static const float *statistic(const struct cpu_task *t, const struct cpu_cache *k, int which)
-{
-    return k->stat + (size_t)which * (size_t)pad(t->l->out_c);
-}
-
-static float *set_statistic(const struct cpu_task *t, const struct cpu_cache *k, int which)
+static float *statistic(const struct cpu_task *t, const struct cpu_cache *k, int which)
 {
     return k->stat + (size_t)which * (size_t)pad(t->l->out_c);
 }
@@ -126,7 +121,7 @@ static struct moments moments_of(const struct work *w, int c, float over_m)
 
 static void find_statistics(const struct cpu_task *t, const struct work *w)
 {
-    float *mu = set_statistic(t, &t->k, STAT_MU), *s = set_statistic(t, &t->k, STAT_S);
+    float *mu = statistic(t, &t->k, STAT_MU), *s = statistic(t, &t->k, STAT_S);
     const float *mean = tensor_of(t->l, t->theta, t->task, TENSOR_MEAN);
     const float *var = tensor_of(t->l, t->theta, t->task, TENSOR_VAR);
     const float *bias = tensor_of(t->l, t->theta, t->task, TENSOR_BIAS);
@@ -174,7 +169,7 @@ void cpu_block_forward_tangent(const struct cpu_task *t)
     const float *rgamma = tensor_of(t->l, t->v, t->task, TENSOR_GAMMA);
     const float *rbeta = tensor_of(t->l, t->v, t->task, TENSOR_BETA);
     const float *rbias = tensor_of(t->l, t->v, t->task, TENSOR_BIAS);
-    float *m1 = set_statistic(t, &t->r, STAT_M1), *m2 = set_statistic(t, &t->r, STAT_M2);
+    float *m1 = statistic(t, &t->r, STAT_M1), *m2 = statistic(t, &t->r, STAT_M2);
     float *kr = w.k[0], *kz = w.k[1], *k = w.k[2], over_m = one_over_m(t);
     for (int c = 0; c < pad(t->l->out_c); c++) {
         m1[c] = t->stat > 0 ? w.sum[c] * over_m : -rbias[c];
@@ -220,7 +215,7 @@ static void norm_gradients(const struct cpu_task *t, struct work *w, struct vec 
     float *dgamma = tensor_of(t->l, grad, t->task, TENSOR_GAMMA);
     float *dbeta = tensor_of(t->l, grad, t->task, TENSOR_BETA);
     float *dbias = tensor_of(t->l, grad, t->task, TENSOR_BIAS);
-    float *sum_dy = set_statistic(t, &t->k, STAT_DY), *sum_dx = set_statistic(t, &t->k, STAT_DX);
+    float *sum_dy = statistic(t, &t->k, STAT_DY), *sum_dx = statistic(t, &t->k, STAT_DX);
     float *kz = w->k[0], *k = w->k[1], over_m = one_over_m(t);
     for (int c = 0; c < pad(t->l->out_c); c++) {
         sum_dy[c] = dbeta[c] = w->sum[c];
