@@ -35,11 +35,11 @@ struct alphabet {
     struct stroke part[ALPHABET_PARTS];
 };
 
-/* The point between `a` and `b` of a stroke's path, PATH_POINTS at most; how many. */
+/* The points of a stroke's path into out (PATH_POINTS); how many. */
 int stroke_path(const struct stroke *s, struct point *out);
 
 void alphabet_make(struct alphabet *a, struct rng *r);
-/* Makes n characters, no two of them drawn alike. */
+/* Makes n characters; one too much like another is made again, up to 50 times. */
 void alphabet_glyphs(const struct alphabet *a, struct rng *r, struct glyph *out, int n);
 
 #endif
