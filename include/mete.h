@@ -342,6 +342,16 @@ struct mete_stability {
 };
 int mete_stability(const struct mete_study *o, struct mete_stability *out);
 
+/* The bound's shape, a + b/sqrt(n) + c/m, by least squares over the runs of a study that
+ * share a method and a strategy; b and c are NaN where the runs do not vary n or m. */
+struct mete_shape {
+    char method[32], labels[32], measure[32]; /* "gap", "gap_inner", "outer_L", ... */
+    int runs;
+    double a, a_half, b, b_half, c, c_half; /* with half their 95 % intervals */
+    double r2;
+};
+int mete_shape(const char *db, struct mete_shape **out, int *n); /* mete_free() *out */
+
 /* Reptile's update u = theta(0) - theta(T) against the exact gradient G of its objective
  * (appendix A), for one inner step size and number of steps: means over o->probed tasks
  * and half their 95 % intervals. */

@@ -5,9 +5,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char usage[] =
     "usage: mete stability BENCH [--method M] [options]\n"
+    "       mete stability fit DB [--json]\n"
     "\n"
     "How much leaving out a task, or a point of a task, changes what a method learns; how large\n"
     "its gradients and curvatures are; how far its risk on new tasks lies above its objective;\n"
@@ -19,6 +21,9 @@ static const char usage[] =
     "  --M M           every loss that is compared is clipped to M (4)\n"
     "  --delta D       of the bounds (0.05)\n"
     "  --json          the result as one JSON object\n"
+    "\n"
+    "`mete run SUITE` measures a whole grid where the suite says study: stability, and `mete\n"
+    "stability fit DB` fits the bound's shape, a + b/sqrt(n) + c/m, to what it found.\n"
     "\n"
     "examples:\n"
     "  mete stability glyphs:5w-1s --method reptile --tasks 50\n"
@@ -110,8 +115,73 @@ static void print_json(const struct mete_study *o, const struct mete_stability *
     puts("}");
 }
 
+/* "1.2 +- 0.3", or "-". */
+static void print_term(double value, double half)
+{
+    char text[32] = "-";
+    if (!isnan(value))
+        snprintf(text, sizeof text, "%.3g +- %.2g", value, half);
+    printf(" %18s", text);
+}
+
+static void print_shapes(const struct mete_shape *rows, int n)
+{
+    printf("%-10s %-11s %-12s %5s %18s %18s %18s %6s\n", "method", "labels", "measure", "runs", "a",
+           "b (/sqrt n)", "c (/m)", "R2");
+    for (const struct mete_shape *r = rows; r < rows + n; r++) {
+        printf("%-10s %-11s %-12s %5d", r->method, r->labels, r->measure, r->runs);
+        print_term(r->a, r->a_half);
+        print_term(r->b, r->b_half);
+        print_term(r->c, r->c_half);
+        printf(" %6.2f\n", r->r2);
+    }
+}
+
+static void print_shapes_json(const struct mete_shape *rows, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct mete_shape *r = &rows[i];
+        printf("%s{\"method\": \"%s\", \"labels\": \"%s\", \"measure\": \"%s\", \"runs\": %d",
+               i ? ",\n " : "[", r->method, r->labels, r->measure, r->runs);
+        print_number("a", r->a);
+        print_number("a_half", r->a_half);
+        print_number("b", r->b);
+        print_number("b_half", r->b_half);
+        print_number("c", r->c);
+        print_number("c_half", r->c_half);
+        print_number("r2", r->r2);
+        putchar('}');
+    }
+    puts("]");
+}
+
+static int cmd_fit(int argc, char **argv)
+{
+    struct text_list words = {0};
+    struct mete_shape *rows;
+    bool json = false;
+    int n;
+    const struct option_row options[] = {{"--json", OPT_FLAG, &json}, {0}};
+    int err = cli_options(argc, argv, usage, options, &words);
+    if (err)
+        return err;
+    if (words.n != 1)
+        return cli_usage("stability fit takes one database, such as results.db");
+    err = mete_shape(words.at[0], &rows, &n);
+    if (err)
+        return cli_failed(err);
+    if (json)
+        print_shapes_json(rows, n);
+    else
+        print_shapes(rows, n);
+    mete_free(rows);
+    return EXIT_DONE;
+}
+
 int cmd_stability(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "fit") == 0)
+        return cmd_fit(argc - 1, argv + 1);
     struct mete_study o = mete_study_defaults();
     struct mete_stability r;
     bool json = false;

@@ -14,6 +14,7 @@
  *   when:                                             # settings of some runs only
  *     - {method: maml, set: {first_order: no}}        # values may be patterns: 'mini*'
  *   seeds: 3                                          # or a list: [1, 2, 3]
+ *   study: stability                                  # what a run is, if not training
  *   tables:
  *     - {title: Accuracy, rows: [dataset, ways, test_shots, budget], columns: [method, labels]}
  *   figures:
@@ -95,6 +96,8 @@ struct suite {
 int suite_open(struct suite **out, const char *path, const char *const *assignments, int seeds,
                const struct config_rules *rules);
 void suite_close(struct suite *suite); /* NULL is fine */
+/* Its `study`, "" where it has none: read first, since the rules depend on it. */
+int suite_study(const char *path, char *out, size_t size);
 
 /* "key = value    # origin" lines, aligned; free() it. */
 char *settings_print(const struct settings *s);

@@ -275,8 +275,8 @@ static int refuse_idle_rules(const struct grid *g)
 
 static int read_top(struct suite *s, const struct yaml *top)
 {
-    static const char *const keys[] = {"name",  "base",   "axes",   "when",
-                                       "seeds", "tables", "figures"};
+    static const char *const keys[] = {"name",  "base",   "axes",    "when",
+                                       "seeds", "tables", "figures", "study"};
     enum { KEYS = sizeof keys / sizeof *keys };
     if (top->kind != YAML_MAP)
         return fail(METE_EINVAL, "%s:1:1: a suite is a map with name, base, axes, ...", s->path);
@@ -345,6 +345,25 @@ int suite_open(struct suite **out, const char *path, const char *const *assignme
         suite_close(s);
     else
         *out = s;
+    return err;
+}
+
+int suite_study(const char *path, char *out, size_t size)
+{
+    struct yaml *top = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    int err = file_read(path, YAML_SIZE_MAX, &text, &length);
+    if (!err)
+        err = yaml_read(&top, path, text, length);
+    const struct yaml *study = !err && top->kind == YAML_MAP ? yaml_get(top, "study") : NULL;
+    if (study && study->kind != YAML_TEXT)
+        err =
+            fail(METE_EINVAL, "%s:%d:%d: study: expected a name", path, study->line, study->column);
+    else if (!err)
+        snprintf(out, size, "%s", study ? study->text : "");
+    yaml_close(top);
+    free(text);
     return err;
 }
 

@@ -284,6 +284,7 @@ void results_release(struct results *r)
         free((void *)r->tests[i].tasks);
     free(r->checkpoints);
     free(r->ledger);
+    free(r->measures);
     free(r->env);
     *r = (struct results){0};
 }

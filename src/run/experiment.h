@@ -54,6 +54,7 @@ struct results {
     struct store_test tests[2 * TEST_SHOTS_MAX]; /* best and last, at each number of shots */
     struct store_checkpoint *checkpoints;
     struct ledger_row *ledger;
+    struct store_measure *measures; /* of studies; their names are not owned */
     char *env;
 };
 int experiment_run(const struct settings *settings, struct shelf *shelf,

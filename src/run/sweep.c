@@ -1,4 +1,4 @@
-/* sweep.c - mete run: a suite's runs, shared out over threads and processes.
+/* sweep.c - a suite's runs, shared out over threads and processes.
  *
  * The database is the queue: a run is claimed, trained, tested, and written in one
  * transaction.  With runs enough for the threads, each thread takes whole runs;
@@ -62,6 +62,7 @@ void planned_release(struct planned *p)
 
 struct sweep {
     const struct mete_run_options *o;
+    const struct sweep_kind *kind;
     struct suite *suite;
     struct shelf *shelf;
     struct store *store;
@@ -151,7 +152,7 @@ static int do_run(struct sweep *w, int i)
                                    .user = &p};
     int err = file_make_folder(folder);
     if (!err)
-        err = experiment_run(s, w->shelf, &o, &results);
+        err = w->kind->run(s, w->shelf, &o, &results);
     if (err && fails_alone(err)) {
         const struct store_run *r = &w->planned[i].run;
         log_warn("%s %s %s seed %llu: %s", r->bench, r->method, r->labels,
@@ -273,7 +274,7 @@ static int dry_run(struct sweep *w)
     for (int i = 0; i < w->suite->n_runs; i++) {
         const struct settings *s = &w->suite->runs[i];
         struct estimate e;
-        int err = estimate_run(s, w->shelf, w->o->device, &e);
+        int err = w->kind->estimate(s, w->shelf, w->o->device, &e);
         if (err)
             return err;
         const char *shots = settings_get(s, "shots");
@@ -303,12 +304,25 @@ static int print_configs(struct sweep *w)
     return 0;
 }
 
-int mete_run(const struct mete_run_options *o)
+static struct config_rules training_rules(void *own, struct shelf *shelf)
 {
-    struct sweep w = {.o = o, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
-    struct run_rules own;
+    return run_rules(own, shelf);
+}
+
+const struct sweep_kind sweep_training = {
+    .rules_size = sizeof(struct run_rules),
+    .rules = training_rules,
+    .run = experiment_run,
+    .estimate = estimate_run,
+};
+
+int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
+{
+    struct sweep w = {
+        .o = o, .kind = kind, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    void *own = mem_alloc(kind->rules_size);
     int err = shelf_open(&w.shelf);
-    struct config_rules rules = run_rules(&own, w.shelf);
+    struct config_rules rules = kind->rules(own, w.shelf);
     if (!err)
         err = suite_open(&w.suite, o->suite, o->set, o->seeds, &rules);
     if (!err && o->print_config)
@@ -332,5 +346,6 @@ int mete_run(const struct mete_run_options *o)
     free(w.fraction);
     suite_close(w.suite);
     shelf_close(w.shelf);
+    free(own);
     return err;
 }

@@ -21,6 +21,20 @@ struct estimate {
 int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
                  struct estimate *out);
 
+/* What a run of a suite is: the settings it can have, and the work. */
+struct sweep_kind {
+    size_t rules_size; /* of what `rules` keeps its answers in */
+    struct config_rules (*rules)(void *own, struct shelf *shelf);
+    int (*run)(const struct settings *settings, struct shelf *shelf,
+               const struct experiment_options *o, struct results *out);
+    int (*estimate)(const struct settings *settings, struct shelf *shelf, const char *device,
+                    struct estimate *out);
+};
+extern const struct sweep_kind sweep_training;
+
+/* All runs of a suite, as mete_run() has it. */
+int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind);
+
 /* config.yaml, env.json, metrics.jsonl and ledger.csv into the run's folder. */
 int folder_write(const char *folder, const struct settings *s, const struct results *r);
 

@@ -8,8 +8,17 @@
 
 extern const unsigned char schema_sql[]; /* schema.sql, embedded by the build */
 
+static const char measures_sql[] =
+    "CREATE TABLE measures (" /* of studies: numbers of a run that are no accuracies */
+    "    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,"
+    "    name TEXT NOT NULL,"
+    "    value REAL,"
+    "    half REAL," /* half width of its 95 % interval; NULL: none */
+    "    PRIMARY KEY (run, name)"
+    ") WITHOUT ROWID;";
+
 /* A change of the schema appends the statements that make it. */
-static const unsigned char *const steps[] = {schema_sql};
+static const void *const steps[] = {schema_sql, measures_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 
 static int fill_student(struct store *s)
@@ -25,7 +34,7 @@ static int fill_student(struct store *s)
 int schema_upgrade(struct store *s, int from)
 {
     assert(from >= 0 && from < schema_version);
-    int err = sql_exec(s, (const char *)steps[from], "cannot create its tables");
+    int err = sql_exec(s, steps[from], "cannot create its tables");
     return err || from > 0 ? err : fill_student(s);
 }
 #endif

@@ -141,6 +141,11 @@ struct store_test {        /* one model on one set of test tasks */
     struct store_bin bins[STORE_BINS];
 };
 
+struct store_measure { /* a number of a run that is no accuracy: a study's (docs/theory.md) */
+    const char *name;
+    double value, half; /* half: of its 95 % interval; NaN where there is none */
+};
+
 struct store_results {
     int64_t steps;        /* meta-updates done */
     int64_t best_step;    /* of the best checkpoint */
@@ -154,6 +159,8 @@ struct store_results {
     int n_tests;
     const struct ledger_row *ledger; /* in the order bought (task/ledger.h) */
     int64_t n_ledger;
+    const struct store_measure *measures;
+    int n_measures;
     const char *env; /* JSON text: version, commit, device, instruction set, … */
     double started, train_seconds, test_seconds; /* started: Unix time */
 };
@@ -161,6 +168,17 @@ struct store_results {
 /* Writes everything of a claimed run and marks it done, in one transaction.
  * Where another process has finished the run in the meantime nothing changes. */
 int store_finish(struct store *s, const char *id, const struct store_results *r);
+
+/* Calls fn for every measure of every run that is done, in order of run and name. */
+struct store_measured {
+    int64_t run;
+    const char *suite; /* the first that has the run */
+    const char *dataset, *method, *labels;
+    uint64_t seed;
+    struct store_measure measure;
+};
+typedef void store_measure_fn(void *user, const struct store_measured *m);
+int store_measures(struct store *s, store_measure_fn *fn, void *user);
 
 /* Marks a claimed run failed, with its sentence (no clock time in it). */
 int store_fail(struct store *s, const char *id, const char *sentence);

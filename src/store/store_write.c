@@ -48,6 +48,18 @@ static int put_ledger(struct store *s, int64_t run, const struct store_results *
                         "l", run);
 }
 
+static int put_measures(struct store *s, int64_t run, const struct store_results *r)
+{
+    sqlite3_stmt *put = NULL;
+    int err = sql_prepare(s, &put, "INSERT INTO measures VALUES (?, ?, ?, ?)");
+    for (int i = 0; !err && i < r->n_measures; i++) {
+        const struct store_measure *m = &r->measures[i];
+        err = sql_put(s, put, "ltdd", run, m->name, m->value, m->half);
+    }
+    sqlite3_finalize(put);
+    return err;
+}
+
 /* Sums over the test tasks, in the order of the tasks. */
 struct test_sums {
     struct summary after, before;
@@ -153,6 +165,8 @@ static int put_results(struct store *s, int64_t run, const struct store_results 
         err = put_checkpoints(s, run, r);
     for (int i = 0; !err && i < r->n_tests; i++)
         err = put_test(s, run, i, &r->tests[i]);
+    if (!err)
+        err = put_measures(s, run, r);
     if (!err)
         err = put_ledger(s, run, r);
     if (!err)

@@ -1,6 +1,6 @@
 # mete stability and mete drift: small studies, and what cannot be studied.
 . "$(dirname "$0")/lib.sh"
-bench=glyphs:classes=30,drawers=12,size=16:5w-1s
+bench=glyphs:classes=60,drawers=10,size=16:5w-1s
 small="--net mlp --set net.units=8 --tasks 8 --probed 2 --threads 1"
 # shellcheck disable=SC2086 # $small is several words
 stability() { "$METE" stability $small --set train.steps=5 --fresh 4 --removals 2 "$@"; }
@@ -37,4 +37,31 @@ same "json" yes "$(grep -q '"lr": 0.01, "steps": 2, "tasks": 2' "$tmp/drift.json
 refuses "a step size of 0" 2 "must be a number above 0" drift $bench --lr 0
 refuses "half a step" 2 "expected whole numbers" drift $bench --steps 1.5
 refuses "no numbers" 2 "expected numbers with commas" drift $bench --lr x
+
+if "$METE" run suites/theory.yaml --print-config 2>&1 | grep -q "build again" ||
+    "$METE" results "$tmp/none.db" 2>&1 | grep -q "build again"; then
+    skip "built without SQLite or YAML: no suites"
+else
+    cat >"$tmp/study.yaml" <<YAML
+name: tiny-theory
+study: stability
+base: {net: mlp, net.units: 8, train.steps: 4, train.meta_batch: 4, theory.fresh: 4, theory.removals: 2, theory.probed: 1}
+axes:
+  theory.tasks: [4, 9, 16]
+  bench: ["$bench", "${bench%1s}3s"]
+method: x
+YAML
+    refuses "a suite's mistakes are named" 2 "a suite has no 'method'" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
+    sed -i '/^method/d' "$tmp/study.yaml"
+    ok "a suite of studies" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
+    ok "again: nothing left to do" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
+    same "it says so" yes "$(grep -q '6 done, 0 failed, 0 to do' "$tmp/err" && echo yes)"
+    ok "the shape" "$METE" stability fit "$tmp/t.db"
+    same "of the gap, by n and m" yes "$(grep -q '^maml *random *gap  *6 .*+-.*+-.*+-' "$tmp/out" && echo yes)"
+    ok "its dry run" "$METE" run "$tmp/study.yaml" --dry-run
+    sed -i 's/^study: stability/study: stabilty/' "$tmp/study.yaml"
+    refuses "another study" 2 "study: expected stability, got 'stabilty'" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
+    sed /^study/d "$tmp/study.yaml" >"$tmp/training.yaml"
+    refuses "theory settings of a training suite" 2 "no setting named 'theory." "$METE" run "$tmp/training.yaml" --db "$tmp/u.db"
+fi
 finish

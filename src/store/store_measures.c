@@ -1,0 +1,44 @@
+/* store_measures.c - reading what studies measured. */
+#include "store/store_sql.h"
+
+#ifdef METE_HAVE_SQLITE
+#include <math.h>
+
+static double real_at(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? NAN
+                                                           : sqlite3_column_double(row, column);
+}
+
+static const char *text_at(sqlite3_stmt *row, int column)
+{
+    const unsigned char *text = sqlite3_column_text(row, column);
+    return text ? (const char *)text : "";
+}
+
+int store_measures(struct store *s, store_measure_fn *fn, void *user)
+{
+    sqlite3_stmt *find = NULL;
+    int row = 0;
+    int err =
+        sql_prepare(s, &find,
+                    "SELECT r.run, (SELECT u.name FROM suite_runs w JOIN suites u USING (suite)"
+                    " WHERE w.run = r.run ORDER BY u.suite LIMIT 1), r.dataset, r.method,"
+                    " r.labels, r.seed, m.name, m.value, m.half"
+                    " FROM runs r JOIN measures m USING (run) WHERE r.status = 'done'"
+                    " ORDER BY r.run, m.name");
+    while (!err && (row = sql_row(s, find)) == 1) {
+        struct store_measured m = {
+            .run = sqlite3_column_int64(find, 0),
+            .suite = text_at(find, 1),
+            .dataset = text_at(find, 2),
+            .method = text_at(find, 3),
+            .labels = text_at(find, 4),
+            .seed = (uint64_t)sqlite3_column_int64(find, 5),
+            .measure = {text_at(find, 6), real_at(find, 7), real_at(find, 8)}};
+        fn(user, &m);
+    }
+    sqlite3_finalize(find);
+    return err ? err : row < 0 ? row : 0;
+}
+#endif
