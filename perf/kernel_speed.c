@@ -1,8 +1,9 @@
 /* kernel_speed.c - how near to the roof the CPU kernels run, layer by layer.
  *
- *   kernel_speed [SET [SECONDS]]        SET: cpu, avx512, avx2, portable
+ *   kernel_speed [SET [SECONDS [CASE]]]     SET: cpu, avx512, avx2, portable
  *
- * Times are the best of many passes over random data on one thread.  FLOPs are the true
+ * SECONDS for each case whose name contains CASE.  Times are processor time, the best of
+ * many passes over random data on one thread.  FLOPs are the true
  * ones: taps inside the picture only, no gradient for the first layer's input, nothing
  * for batch norm.  The roof is measured first, and again at the end: where the two
  * differ, somebody else was using the machine.
@@ -18,7 +19,7 @@
 #include <time.h>
 
 enum { FORWARD, BACKWARD, RFORWARD, RBACKWARD, PASSES };
-enum { BLOCKS = 4, NET = BLOCKS + 1, TOTAL = LAYERS_MAX }; /* TOTAL: the row of sums */
+enum { BLOCKS = 4, NET = BLOCKS + 1 };
 
 struct bench {
     const struct kernels *k;
@@ -30,8 +31,8 @@ struct bench {
     void *x, *cache[NET], *tangent[NET], *scratch;
     int32_t *labels;
     float *probs, *loss;
-    double best[LAYERS_MAX + 1][PASSES]; /* seconds */
-    double whole[2];                     /* forward + loss + backward; H v */
+    double best[NET][PASSES]; /* seconds */
+    double whole[2];          /* forward + loss + backward; H v */
 };
 
 static double now(void)
