@@ -170,67 +170,10 @@ static int word_number(const char *word, const char *const *words, int n)
 
 /* All that the file says, before it is known to fit together. */
 struct draft {
-    struct dataset *d;
-    unsigned *arrays;
+    struct dataset d; /* but the lists */
     bool has_format, has_dtype;
-    struct list class_names, class_groups, class_split, user_names, array_list;
+    struct list class_names, class_groups, class_split, user_names, arrays;
 };
-
-static int read_text(struct json *j, char **to)
-{
-    int err = json_get_string(j);
-    if (!err) {
-        free(*to);
-        *to = mem_string(j->text);
-    }
-    return err;
-}
-
-static int read_int(struct json *j, int64_t min, int *to)
-{
-    int64_t value = 0;
-    int err = json_get_int(j, min, INT_MAX, &value);
-    if (!err)
-        *to = (int)value;
-    return err;
-}
-
-static int read_shape(struct json *j, struct dataset *d)
-{
-    double shape[3];
-    size_t n;
-    int err = json_get_reals(j, shape, 3, &n);
-    for (size_t i = 0; i < n && !err; i++)
-        if (n != 3 || !(shape[i] >= 1 && shape[i] <= 1 << 26 && shape[i] == (int)shape[i]))
-            err = json_fail(j, "expected a shape of 3 whole numbers, [h, w, c]");
-    if (err || n != 3)
-        return err ? err : json_fail(j, "expected a shape of 3 whole numbers, [h, w, c]");
-    d->h = (int)shape[0];
-    d->w = (int)shape[1];
-    d->c = (int)shape[2];
-    return 0;
-}
-
-static int read_float(struct json *j, float *to)
-{
-    double value;
-    int err = json_get_real(j, &value);
-    if (!err)
-        *to = (float)value;
-    return err;
-}
-
-static int read_dtype(struct json *j, struct draft *t)
-{
-    int err = json_get_string(j);
-    if (err)
-        return err;
-    t->d->is_float = strcmp(j->text, "float32") == 0;
-    t->has_dtype = true;
-    if (!t->d->is_float && strcmp(j->text, "uint8") != 0)
-        return json_fail(j, "expected dtype uint8 or float32, got '%s'", j->text);
-    return 0;
-}
 
 static int read_format(struct json *j, struct draft *t)
 {
@@ -245,55 +188,99 @@ static int read_format(struct json *j, struct draft *t)
 
 static int read_items(struct json *j, struct draft *t)
 {
-    return json_get_int(j, 1, INT64_MAX, &t->d->items);
+    return json_get_int(j, 1, INT64_MAX, &t->d.items);
+}
+
+static int read_shape(struct json *j, struct draft *t)
+{
+    double shape[3];
+    size_t n = 0;
+    int err = json_get_reals(j, shape, 3, &n);
+    bool good = n == 3;
+    for (size_t i = 0; i < n; i++)
+        good = good && shape[i] >= 1 && shape[i] <= 1 << 26 && shape[i] == (int)shape[i];
+    if (err)
+        return err;
+    if (!good)
+        return json_fail(j, "expected a shape of 3 whole numbers, [h, w, c]");
+    t->d.h = (int)shape[0];
+    t->d.w = (int)shape[1];
+    t->d.c = (int)shape[2];
+    return 0;
+}
+
+static int read_dtype(struct json *j, struct draft *t)
+{
+    int err = json_get_string(j);
+    if (err)
+        return err;
+    t->d.is_float = strcmp(j->text, "float32") == 0;
+    t->has_dtype = true;
+    if (!t->d.is_float && strcmp(j->text, "uint8") != 0)
+        return json_fail(j, "expected dtype uint8 or float32, got '%s'", j->text);
+    return 0;
+}
+
+static const struct key {
+    const char *name;
+    enum { TEXT, COUNT, REAL, LIST, OTHER } kind;
+    size_t offset; /* in struct draft: a char *, an int, a float or a struct list */
+    int (*read)(struct json *j, struct draft *t); /* OTHER */
+} keys[] = {
+    {"format", OTHER, 0, read_format},
+    {"name", TEXT, offsetof(struct draft, d.name), NULL},
+    {"items", OTHER, 0, read_items},
+    {"classes", COUNT, offsetof(struct draft, d.classes), NULL},
+    {"users", COUNT, offsetof(struct draft, d.users), NULL},
+    {"shape", OTHER, 0, read_shape},
+    {"dtype", OTHER, 0, read_dtype},
+    {"scale", REAL, offsetof(struct draft, d.scale), NULL},
+    {"shift", REAL, offsetof(struct draft, d.shift), NULL},
+    {"source", TEXT, offsetof(struct draft, d.source), NULL},
+    {"licence", TEXT, offsetof(struct draft, d.licence), NULL},
+    {"sha256", TEXT, offsetof(struct draft, d.sha256), NULL},
+    {"arrays", LIST, offsetof(struct draft, arrays), NULL},
+    {"class_names", LIST, offsetof(struct draft, class_names), NULL},
+    {"class_groups", LIST, offsetof(struct draft, class_groups), NULL},
+    {"class_split", LIST, offsetof(struct draft, class_split), NULL},
+    {"user_names", LIST, offsetof(struct draft, user_names), NULL},
+};
+
+static int read_text(struct json *j, char **to)
+{
+    int err = json_get_string(j);
+    if (!err) {
+        free(*to);
+        *to = mem_string(j->text);
+    }
+    return err;
+}
+
+static int read_number(struct json *j, const struct key *key, void *to)
+{
+    int64_t count = 0;
+    double real = 0;
+    int err = key->kind == COUNT ? json_get_int(j, 0, INT_MAX, &count) : json_get_real(j, &real);
+    if (!err && key->kind == COUNT)
+        *(int *)to = (int)count;
+    else if (!err)
+        *(float *)to = (float)real;
+    return err;
 }
 
 /* One key; unknown ones are skipped, so that later versions may add some. */
 static int read_key(struct json *j, struct draft *t)
 {
-    static const char *const keys[] = {
-        "format", "name",        "items",        "classes",     "users",     "shape",
-        "dtype",  "scale",       "shift",        "source",      "licence",   "sha256",
-        "arrays", "class_names", "class_groups", "class_split", "user_names"};
-    struct dataset *d = t->d;
-    switch (word_number(j->text, keys, sizeof keys / sizeof *keys)) {
-    case 0:
-        return read_format(j, t);
-    case 1:
-        return read_text(j, &d->name);
-    case 2:
-        return read_items(j, t);
-    case 3:
-        return read_int(j, 1, &d->classes);
-    case 4:
-        return read_int(j, 0, &d->users);
-    case 5:
-        return read_shape(j, d);
-    case 6:
-        return read_dtype(j, t);
-    case 7:
-        return read_float(j, &d->scale);
-    case 8:
-        return read_float(j, &d->shift);
-    case 9:
-        return read_text(j, &d->source);
-    case 10:
-        return read_text(j, &d->licence);
-    case 11:
-        return read_text(j, &d->sha256);
-    case 12:
-        return read_list(j, &t->array_list);
-    case 13:
-        return read_list(j, &t->class_names);
-    case 14:
-        return read_list(j, &t->class_groups);
-    case 15:
-        return read_list(j, &t->class_split);
-    case 16:
-        return read_list(j, &t->user_names);
-    default:
-        return json_skip(j);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        void *to = (char *)t + keys[i].offset;
+        if (strcmp(j->text, keys[i].name) != 0)
+            continue;
+        return keys[i].kind == OTHER  ? keys[i].read(j, t)
+               : keys[i].kind == TEXT ? read_text(j, to)
+               : keys[i].kind == LIST ? read_list(j, to)
+                                      : read_number(j, &keys[i], to);
     }
+    return json_skip(j);
 }
 
 /* Gives a list to the dataset if it has as many names as it should. */
@@ -337,12 +324,12 @@ static int take_arrays(struct json *j, const struct list *list, unsigned *arrays
     return (*arrays & least) == least ? 0 : json_fail(j, "arrays: x and y must be among them");
 }
 
-static int take_all(struct json *j, struct draft *t)
+static int take_all(struct json *j, struct draft *t, unsigned *arrays)
 {
-    struct dataset *d = t->d;
+    struct dataset *d = &t->d;
     if (!t->has_format || !t->has_dtype || !d->items || !d->classes || !d->h)
         return json_fail(j, "not all of format, items, classes, shape and dtype are there");
-    int err = take_arrays(j, &t->array_list, t->arrays);
+    int err = take_arrays(j, &t->arrays, arrays);
     if (!err)
         err = take_list(j, &t->class_names, d->classes, "class_names", &d->class_names);
     if (!err)
@@ -355,7 +342,7 @@ static int take_all(struct json *j, struct draft *t)
 int meta_read(const char *dir, struct dataset *d, unsigned *arrays)
 {
     char *path = mem_print("%s/meta.json", dir);
-    struct draft t = {.d = d, .arrays = arrays};
+    struct draft t = {.d = *d};
     struct json j = {0};
     bool more;
     int err = json_open_file(&j, path);
@@ -366,8 +353,9 @@ int meta_read(const char *dir, struct dataset *d, unsigned *arrays)
     if (!err)
         err = json_finish(&j);
     if (!err)
-        err = take_all(&j, &t);
-    release_list(&t.array_list);
+        err = take_all(&j, &t, arrays);
+    *d = t.d;
+    release_list(&t.arrays);
     release_list(&t.class_names);
     release_list(&t.class_groups);
     release_list(&t.class_split);

@@ -26,9 +26,9 @@ void meta_notes_release(struct meta_notes *notes);
 
 /* Writes dir/meta.json from all of `d` but x. */
 int meta_write(const char *dir, const struct dataset *d, const struct meta_notes *notes);
-/* Fills `d`, which is zeroed: all but the arrays; bit a of *arrays says that array a
- * (OWN_X, …) belongs to the dataset.  What was filled is the caller's to release,
- * also after a failure. */
+/* Fills `d`, which is zeroed but for defaults: all but the arrays; bit a of *arrays says that array
+ * a (OWN_X, …) belongs to the dataset.  What was filled is the caller's to release, also after a
+ * failure. */
 int meta_read(const char *dir, struct dataset *d, unsigned *arrays);
 
 /* The checksum of the arrays of the dataset in `dir`. */
