@@ -57,6 +57,13 @@ static size_t rounded(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+/* Memory comes on large pages, and a page that is touched is used whole. */
+static size_t whole_pages(size_t bytes)
+{
+    enum { LARGE_PAGE = 2 << 20 };
+    return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
 int lane_fit(struct lane *lane, const struct lane *measured)
 {
     const struct kernels *k = lane->net->k;
@@ -65,7 +72,7 @@ int lane_fit(struct lane *lane, const struct lane *measured)
         lane->scratch_bytes = measured->scratch_bytes;
     if (arena > lane->arena_bytes)
         lane->arena_bytes = arena;
-    size_t bytes = rounded(lane->arena_bytes) + rounded(lane->scratch_bytes);
+    size_t bytes = whole_pages(rounded(lane->arena_bytes) + rounded(lane->scratch_bytes));
     if (lane->mem.base && bytes <= lane->mem.size)
         return 0;
     void *p = NULL;
@@ -124,7 +131,7 @@ static int open_lanes(struct engine *e)
 static int open_vectors(struct engine *e)
 {
     int slots = e->k->whole_shard ? 1 : groups_of(e->meta_batch);
-    size_t bytes = vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots);
+    size_t bytes = whole_pages(vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots));
     int err = e->k->alloc(e->dev, bytes, &e->vectors);
     if (err)
         return err;

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "method/engine.h"
 
+#include <malloc.h>
+
 enum { H = 24, W = 20, ITEMS = 60, WAYS = 3 };
 
 static uint8_t pixels[ITEMS * H * W];
@@ -235,6 +237,24 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
     }
 }
 
+TEST(memory_does_not_grow_with_the_steps)
+{
+    struct method m = {0};
+    struct engine *e = NULL;
+    const char *sets[] = {"inner.steps=1", NULL};
+    struct lesson task = lesson_at(0, 3, 3);
+    size_t after_few = 0;
+    CHECK_OK(open_engine(&e, &m, "cpu", 1, 1, "maml", sets));
+    for (int step = 0; step < 10000; step++) {
+        CHECK_OK(engine_step(e, &task, 1, NULL));
+        if (step == 10)
+            after_few = mallinfo2().uordblks;
+    }
+    CHECK_EQ(mallinfo2().uordblks, after_few);
+    engine_close(e);
+    method_close(&m);
+}
+
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
-      T(the_update_is_the_same_for_any_number_of_threads),
+      T(the_update_is_the_same_for_any_number_of_threads), T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities))
