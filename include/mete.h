@@ -253,6 +253,14 @@ struct mete_results_options {
 int mete_results(const struct mete_results_options *o, char **out);
 void mete_free(void *p); /* what the library hands out to be freed; NULL is fine */
 
+struct mete_report_options {
+    const char *db, *path;   /* the results database; the HTML file to write */
+    const char *suite;       /* NULL: every run in it */
+    const char *title;       /* NULL: after the database */
+    const char *tensorboard; /* a folder for event files, or NULL */
+};
+int mete_report(const struct mete_report_options *o);
+
 /* ---- what the theory promises (docs/theory.md) ---- */
 
 /* A stochastic gradient method: the outer loop over tasks, or the inner one over

@@ -73,10 +73,10 @@ static void fixture_grid(struct fixture *f, int seeds)
 static const struct store_drawing fixture_drawings[] = {
     {false, "Accuracy at a fixed label budget", NULL, "dataset,ways,test_shots,budget",
      "method,labels"},
-    {true, "Accuracy against labels", "budget", "dataset,test_shots", "method,labels"},
-    {true, "Accuracy against training shots", "shots", "dataset,test_shots,budget",
+    {true, "Accuracy against labels", "budget", "dataset,ways,test_shots", "method,labels"},
+    {true, "Accuracy against training shots", "shots", "dataset,ways,test_shots,budget",
      "method,labels"},
-    {true, "Accuracy against training tasks", "tasks", "dataset,test_shots", "method,labels"},
+    {true, "Accuracy against training tasks", "tasks", "dataset,ways,test_shots", "method,labels"},
 };
 
 static int fixture_plan(struct store *s, struct fixture *f)

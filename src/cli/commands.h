@@ -9,6 +9,7 @@ int cmd_run(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_speed(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_results(int argc, char **argv);
 int cmd_tasks(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -22,6 +22,7 @@ static const struct command {
     {"show", cmd_show, "show a plug-in's settings"},
     {"grad", cmd_grad, "compute the meta-gradient of a given task"},
     {"speed", cmd_speed, "measure tasks per second"},
+    {"report", cmd_report, "turn a results database into one HTML page"},
     {"results", cmd_results, "print the tables of a results database"},
     {"tasks", cmd_tasks, "draw a benchmark's tasks, to look at or for other software"},
     {"version", cmd_version, "print the version"},

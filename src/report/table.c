@@ -189,6 +189,24 @@ static int cell_of(const struct table *t, const struct result *r)
     return i * t->columns.n + j;
 }
 
+/* The paper's cells are the best over training shots: a table that shows those, or a
+ * setting, has nothing to hold against them. */
+static bool is_comparable(const struct table *t)
+{
+    static const char known[] = ",dataset,ways,budget,test_shots,support,bn,method,labels,";
+    for (int side = 0; side < 2; side++) {
+        const struct table_axis *a = side ? &t->columns : &t->rows;
+        for (int f = 0; f < a->fields; f++) {
+            char *word = mem_print(",%s,", a->field[f]);
+            bool found = strstr(known, word) != NULL;
+            free(word);
+            if (!found)
+                return false;
+        }
+    }
+    return true;
+}
+
 static void look_up_paper(struct table *t, struct cell *c)
 {
     char *const *f = c->chosen->field;
@@ -238,12 +256,14 @@ static char *describe_choice(const struct table *t, const struct cell *c, struct
 static void describe_choices(struct table *t)
 {
     struct result **in = mem_array((size_t)t->results->n + 1, sizeof *in);
+    bool comparable = is_comparable(t);
     for (int k = 0; k < t->rows.n * t->columns.n; k++) {
         struct cell *c = &t->cells[k];
         int n = 0;
         if (!c->chosen)
             continue;
-        look_up_paper(t, c);
+        if (comparable)
+            look_up_paper(t, c);
         for (int i = 0; c->variants > 1 && i < t->results->n; i++)
             if (t->where[i] == k)
                 in[n++] = &t->results->at[i];

@@ -1,0 +1,288 @@
+/* page_results.c - the tables and figures of accuracy. */
+#include "report/drawn.h"
+#include "report/page.h"
+#include "report/sheet.h"
+#include "store/store_sql.h"
+
+#ifdef METE_HAVE_SQLITE
+#include "base/memory.h"
+#include "base/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_heads(struct text *t, const struct sheet *s)
+{
+    int heads = s->heads ? s->heads : 1;
+    text_add(t, "<thead>\n");
+    for (int h = 0; h < heads; h++) {
+        text_add(t, "<tr>");
+        for (int l = 0; h == 0 && l < s->labels; l++) {
+            text_print(t, "<th scope=\"col\" rowspan=\"%d\">", heads);
+            html_add(t, s->label_head[l]);
+            text_add(t, "</th>");
+        }
+        for (int j = 0; j < s->columns;) {
+            int n = s->heads ? sheet_span(s, h, j) : 1;
+            text_print(t, "<th scope=\"col\" colspan=\"%d\" class=\"%s\">", n,
+                       h + 1 < heads ? "group" : "value");
+            html_add(t, s->heads ? s->head[h * s->columns + j] : "accuracy");
+            text_add(t, "</th>");
+            j += n;
+        }
+        text_add(t, "</tr>\n");
+    }
+    text_add(t, "</thead>\n");
+}
+
+/* What stands behind a number, for whoever points at it. */
+static void add_details(struct text *t, const struct cell *c)
+{
+    const struct result *r = c->chosen;
+    text_add(t, " title=\"");
+    if (c->choice) {
+        html_add(t, c->choice);
+        text_print(t, " (best of %d by validation); ", c->variants);
+    }
+    text_print(t, "before adaptation %.1f; ", 100 * r->accuracy_before);
+    if (!isnan(r->half_tasks))
+        text_print(t, "±%.1f over %d test tasks; ", 100 * r->half_tasks, r->test_tasks);
+    text_print(t, "%d seed%s; batch norm %s", r->seeds, r->seeds == 1 ? "" : "s",
+               r->field[FIELD_BN]);
+    text_add(t, "\"");
+}
+
+static void add_cell(struct text *t, const struct sheet_cell *c)
+{
+    text_print(t, "<td class=\"n%s\"", c->best ? " best" : "");
+    if (c->from && c->from->chosen)
+        add_details(t, c->from);
+    text_add(t, ">");
+    html_add(t, *c->text ? c->text : c->from ? "–" : "");
+    if (*c->half)
+        text_print(t, "<span class=\"half\"> ±%s</span>", c->half);
+    text_add(t, "</td>");
+}
+
+static void add_lines(struct text *t, const struct sheet *s)
+{
+    for (int i = 0; i < s->lines; i++) {
+        const char *first = s->label[i * s->labels];
+        text_print(t, "<tr class=\"%s%s\">", s->paper[i] ? "paper" : "ours",
+                   *first && i ? " new" : "");
+        for (int l = 0; l < s->labels; l++) {
+            text_add(t, "<th scope=\"row\">");
+            html_add(t, s->label[i * s->labels + l]);
+            text_add(t, "</th>");
+        }
+        for (int j = 0; j < s->columns; j++)
+            add_cell(t, &s->cell[i * s->columns + j]);
+        text_add(t, "</tr>\n");
+    }
+}
+
+void page_table(struct page *p, const struct table *t)
+{
+    struct sheet s;
+    sheet_open(&s, t);
+    text_add(&p->html, "<div class=\"scroll\"><table class=\"results\">\n<caption>");
+    html_add(&p->html, t->title);
+    text_add(&p->html, "</caption>\n");
+    add_heads(&p->html, &s);
+    text_add(&p->html, "<tbody>\n");
+    add_lines(&p->html, &s);
+    text_add(&p->html, "</tbody></table></div>\n<p class=\"notes\">");
+    char *note;
+    for (int i = 0; (note = table_note(t, i)); i++, free(note)) {
+        text_add(&p->html, i ? " " : "");
+        html_add(&p->html, note);
+    }
+    text_add(&p->html, "</p>\n");
+    sheet_release(&s);
+}
+
+int page_tables(struct page *p)
+{
+    struct drawn_list drawn = {0};
+    int err = drawn_read(&drawn, p->s, p->suite);
+    if (err)
+        return err;
+    page_section(
+        p, "tables", "Accuracy",
+        "Best of each row in <b>bold</b>; point at a number to see what stands behind it.");
+    for (int i = 0; !err && i < drawn.n; i++) {
+        struct result_list results = {0};
+        struct table table = {0};
+        if (drawn.at[i].figure)
+            continue;
+        err = result_list_read(&results, p->s, drawn.at[i].suite, "best");
+        if (!err)
+            err = table_open(&table, &results, drawn.at[i].title, drawn.at[i].rows,
+                             drawn.at[i].columns);
+        if (!err)
+            page_table(p, &table);
+        table_release(&table);
+        result_list_release(&results);
+    }
+    page_section_end(p);
+    drawn_release(&drawn);
+    return err;
+}
+
+/* All fields of a row but `x`, as people write them; ways and test shots as one. */
+static char *panel_name(const struct table *t, int row, int x)
+{
+    struct text out = {0};
+    for (int f = 0; f < t->rows.fields; f++) {
+        if (f == x)
+            continue;
+        char *value = result_show(t->rows.field[f], axis_value(&t->rows, row, f));
+        bool shots = strcmp(t->rows.field[f], "test_shots") == 0;
+        bool after_ways = shots && f > 0 && strcmp(t->rows.field[f - 1], "ways") == 0;
+        if (shots && !after_ways) {
+            free(value);
+            value = mem_print("%s-shot tests", axis_value(&t->rows, row, f));
+        }
+        text_print(&out, "%s%s", !out.size ? "" : after_ways ? "-" : " · ", value);
+        free(value);
+    }
+    return text_take(&out);
+}
+
+static char *line_name(const struct table_axis *a, int column, int from)
+{
+    struct text out = {0};
+    for (int f = from; f < a->fields; f++) {
+        char *value = result_show(a->field[f], axis_value(a, column, f));
+        text_print(&out, "%s%s", out.size ? ", " : "", value);
+        free(value);
+    }
+    return text_take(&out);
+}
+
+static void add_point(struct page *p, const struct table *t, int row, int column, int x)
+{
+    const struct cell *c = table_cell(t, row, column);
+    double half = 100 * cell_half(c), y = 100 * c->chosen->accuracy;
+    char *panel = panel_name(t, row, x), *line = line_name(&t->columns, column, 0);
+    char *dash = line_name(&t->columns, column, 1);
+    char *colour = t->columns.fields
+                       ? result_show(t->columns.field[0], axis_value(&t->columns, column, 0))
+                       : mem_string("all");
+    struct jsonw *w = &p->charts;
+    jsonw_object(w, NULL);
+    jsonw_string(w, "panel", panel);
+    jsonw_string(w, "line", line);
+    jsonw_string(w, "colour", colour);
+    jsonw_string(w, "dash", dash);
+    jsonw_real(w, "x", number_read(axis_value(&t->rows, row, x), NULL));
+    jsonw_real(w, "y", y);
+    jsonw_real(w, "lo", y - half);
+    jsonw_real(w, "hi", y + half);
+    if (c->choice)
+        jsonw_string(w, "note", c->choice);
+    jsonw_close(w);
+    free(panel);
+    free(line);
+    free(dash);
+    free(colour);
+}
+
+static void draw_figure(struct page *p, const struct drawn *d, const struct table *t)
+{
+    char id[32], *bn = NULL;
+    bool counts = strcmp(d->x, "budget") == 0 || strcmp(d->x, "tasks") == 0;
+    const char *title = strcmp(d->x, "budget") == 0  ? "label budget"
+                        : strcmp(d->x, "tasks") == 0 ? "training tasks bought"
+                                                     : field_title(d->x);
+    snprintf(id, sizeof id, "figure%d", p->n_charts + 1);
+    struct chart chart = {id, "lines", d->title, title, "test accuracy, %", counts, false};
+    int x = axis_field(&t->rows, d->x);
+    bn = mem_print("95 %% intervals over seeds, or over test tasks where there is one seed. Batch "
+                   "norm: %s.",
+                   t->results->at[0].field[FIELD_BN]);
+    page_figure(p, id, d->title, axis_field(&t->rows, "bn") < 0 ? bn : NULL);
+    chart_open(p, &chart);
+    for (int i = 0; i < t->rows.n; i++)
+        for (int j = 0; j < t->columns.n; j++)
+            if (table_cell(t, i, j)->chosen && *axis_value(&t->rows, i, x))
+                add_point(p, t, i, j, x);
+    chart_close(p);
+    page_table(p, t);
+    page_figure_end(p);
+    free(bn);
+}
+
+/* Panels first, the axis last: the order of the table below the chart. */
+static int add_figure(struct page *p, const struct drawn *d)
+{
+    struct result_list results = {0};
+    struct table table = {0};
+    char *rows = mem_print("%s%s%s", d->rows, *d->rows ? "," : "", d->x);
+    int err = result_list_read(&results, p->s, d->suite, "best");
+    if (!err && results.n > 0)
+        err = table_open(&table, &results, d->title, rows, d->columns);
+    if (!err && results.n > 0)
+        draw_figure(p, d, &table);
+    table_release(&table);
+    result_list_release(&results);
+    free(rows);
+    return err;
+}
+
+static bool varies(const struct result_list *r, const char *field)
+{
+    bool different = false;
+    char *first = r->n ? result_get(r, &r->at[0], field) : mem_string("");
+    for (int i = 1; !different && i < r->n; i++) {
+        char *other = result_get(r, &r->at[i], field);
+        different = strcmp(first, other) != 0;
+        free(other);
+    }
+    free(first);
+    return different;
+}
+
+/* What anybody would plot, unless a suite has asked for its axis already. */
+static int add_usual_figures(struct page *p, const struct drawn_list *asked)
+{
+    static const struct drawn usual[] = {
+        {NULL, true, "Accuracy against labels", "budget", "dataset,ways,test_shots",
+         "method,labels"},
+        {NULL, true, "Accuracy against training shots", "shots", "dataset,ways,test_shots,budget",
+         "method,labels"},
+        {NULL, true, "Accuracy against training tasks", "tasks", "dataset,ways,test_shots",
+         "method,labels"},
+    };
+    int err = 0;
+    for (int k = 0; !err && k < 3; k++) {
+        bool known = !varies(&p->results, usual[k].x);
+        for (int i = 0; i < asked->n; i++)
+            known |= asked->at[i].figure && strcmp(asked->at[i].x, usual[k].x) == 0;
+        struct drawn d = usual[k];
+        d.suite = (char *)p->suite;
+        if (!known)
+            err = add_figure(p, &d);
+    }
+    return err;
+}
+
+int page_figures(struct page *p)
+{
+    struct drawn_list drawn = {0};
+    int err = drawn_read(&drawn, p->s, p->suite);
+    if (err)
+        return err;
+    page_section(p, "figures", "Against the budget", NULL);
+    for (int i = 0; !err && i < drawn.n; i++)
+        if (drawn.at[i].figure)
+            err = add_figure(p, &drawn.at[i]);
+    if (!err)
+        err = add_usual_figures(p, &drawn);
+    page_section_end(p);
+    drawn_release(&drawn);
+    return err;
+}
+#endif

@@ -1,0 +1,29 @@
+# mete report: the page in a browser, event files read back, and being asked wrongly.
+. "$(dirname "$0")/lib.sh"
+here=$(dirname "$0")/../report
+fixture=$(dirname "$METE")/fixture_db
+if ! "$fixture" "$tmp/x.db" 2>"$tmp/err"; then
+    skip "no report without SQLite: $(cat "$tmp/err")"
+    finish
+fi
+ok "help" "$METE" report --help
+ok "a page and event files" "$METE" report "$tmp/x.db" -o "$tmp/report.html" --tensorboard "$tmp/tb"
+same "its name is printed" "$tmp/report.html" "$(cat "$tmp/out")"
+same "nothing of the network is in it" 0 "$(grep -cE '(src|href)="https?:' "$tmp/report.html")"
+refuses "no database" 1 "No such file" "$METE" report "$tmp/y.db" -o "$tmp/y.html"
+refuses "no argument" 2 "expected one database" "$METE" report
+refuses "nowhere to write" 1 "nowhere" "$METE" report "$tmp/x.db" -o "$tmp/nowhere/y.html"
+refuses "unknown suite" 2 "has no suite 'quick'" "$METE" report "$tmp/x.db" --suite quick -o "$tmp/y.html"
+if ! command -v python3 >/dev/null; then
+    skip "python3 reads the event files and drives the browser, and is not here"
+    finish
+fi
+ok "event files read back" python3 "$here/read_events.py" "$tmp/x.db" "$tmp/tb"
+if grep -q "has no charts" "$tmp/report.html"; then
+    skip "built without node and npm: the page has no charts to look at"
+elif ! command -v chromium >/dev/null; then
+    skip "chromium is not here to open the page"
+else
+    ok "the page in a browser" python3 "$here/check_page.py" "$tmp/x.db" "$tmp/report.html"
+fi
+finish
