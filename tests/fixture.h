@@ -190,6 +190,7 @@ static int fixture_finish(struct store *s, const char *id, const struct store_ru
         fixture_test(run, &tests[i], tasks[i], users[i]);
     }
     fixture_ledger(run, ledger);
+    const struct store_measure measures[] = {{"made up", 0.1 * (double)run->seed, NAN}};
     struct store_results results = {.steps = 1000,
                                     .best_step = 800,
                                     .best_accuracy = tests[0].valid_accuracy,
@@ -202,6 +203,8 @@ static int fixture_finish(struct store *s, const char *id, const struct store_ru
                                     .n_tests = 4,
                                     .ledger = ledger,
                                     .n_ledger = FIXTURE_LABELS,
+                                    .measures = measures,
+                                    .n_measures = 1,
                                     .env = "{\"made up\": true, \"version\": \"0.1.0\"}",
                                     .started = 1.7e9,
                                     .train_seconds = 30,

@@ -64,9 +64,9 @@ static int prepare(struct page *p)
 static int write_sections(struct page *p)
 {
     typedef int section_fn(struct page * p);
-    static section_fn *const sections[] = {page_head,   page_tables,      page_figures,
-                                           page_pairs,  page_users,       page_training,
-                                           page_ledger, page_calibration, page_runs};
+    static section_fn *const sections[] = {
+        page_head,     page_tables, page_figures,     page_pairs,    page_users,
+        page_training, page_ledger, page_calibration, page_measures, page_runs};
     int err = 0;
     jsonw_object(&p->charts, NULL);
     for (size_t i = 0; !err && i < sizeof sections / sizeof *sections; i++)

@@ -57,7 +57,8 @@ int page_training(struct page *p); /* validation curves */
 int page_ledger(struct page *p);   /* where the labels went */
 int page_users(struct page *p);    /* who gains, who loses */
 int page_calibration(struct page *p);
-int page_runs(struct page *p); /* every run, its settings and environment */
+int page_measures(struct page *p); /* of studies */
+int page_runs(struct page *p);     /* every run, its settings and environment */
 
 void page_table(struct page *p, const struct table *t); /* one table with its notes */
 

@@ -46,8 +46,9 @@ static int add_settings(struct page *p)
             p, NULL,
             "WITH shared AS (SELECT key FROM settings JOIN shown USING (run) GROUP BY key"
             "  HAVING count(DISTINCT value) = 1 AND count(*) = (SELECT count(*) FROM shown))"
-            " SELECT r.bench AS benchmark, r.method, r.labels, r.shots AS 'training shots',"
-            " group_concat(DISTINCT r.seed) AS seeds, (SELECT group_concat(key || ' = ' || value,"
+            " SELECT substr(r.variant, 1, 8) AS variant, r.bench AS benchmark, r.method, r.labels,"
+            " r.shots AS 'training shots', group_concat(DISTINCT r.seed) AS seeds, (SELECT "
+            "group_concat(key || ' = ' || value,"
             "  '; ') FROM settings s WHERE s.run = min(r.run) AND key NOT IN (SELECT key FROM"
             "  shared) AND key NOT IN ('bench', 'method', 'labels', 'seed', 'shots')) AS settings"
             " FROM runs r JOIN shown USING (run) GROUP BY r.variant ORDER BY min(r.run)",
@@ -88,6 +89,31 @@ static int add_suites(struct page *p)
     }
     sqlite3_finalize(stmt);
     return err ? err : row < 0 ? row : 0;
+}
+
+int page_measures(struct page *p)
+{
+    double n = 0; /* a file of the first schema has no such table */
+    int err = page_number(p, "SELECT count(*) FROM sqlite_schema WHERE name = 'measures'", &n);
+    if (!err && n > 0)
+        err = page_number(p, "SELECT count(*) FROM measures JOIN shown USING (run)", &n);
+    if (err || n == 0)
+        return err;
+    page_section(p, "measures", "What was measured",
+                 "Numbers of studies, mean over seeds with the 95 % interval over seeds. The "
+                 "settings of a variant are listed below.");
+    err = page_query(
+        p, NULL,
+        "SELECT substr(variant, 1, 8) AS variant, bench AS benchmark, method, labels,"
+        " name AS measure, printf('%.4g', s / n) || coalesce(printf(' ±%.2g', (SELECT t FROM"
+        "  student WHERE df = min(n, 1001) - 1) * sqrt(max(0, q - s * s / n) / (n - 1) / n)), '')"
+        "  AS value, n AS seeds FROM (SELECT r.variant, r.bench, r.method, r.labels, m.name,"
+        "   count(*) AS n, sum(m.value) AS s, sum(m.value * m.value) AS q, min(r.run) AS first"
+        "   FROM measures m JOIN runs r USING (run) JOIN shown USING (run)"
+        "   WHERE m.value IS NOT NULL GROUP BY r.variant, m.name) ORDER BY first, name",
+        NULL);
+    page_section_end(p);
+    return err;
 }
 
 int page_runs(struct page *p)

@@ -217,11 +217,7 @@ static int open_for_reading(struct store *s)
     int err = check_version(s, &version);
     if (!err && version == 0)
         err = fail(METE_EFORMAT, "%s holds no results", s->path);
-    if (!err && version < schema_version)
-        err = fail(METE_EFORMAT,
-                   "%s has the older schema %d; any 'mete run --db %s' brings it to schema %d",
-                   s->path, version, s->path, schema_version);
-    return err;
+    return err; /* later schemas only add to the first: an older file reads as it is */
 }
 
 /* A WAL database in a folder we may not write opens only as immutable. */

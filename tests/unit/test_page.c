@@ -66,8 +66,8 @@ static bool charts_read(char *page)
 TEST(an_empty_database_makes_a_page)
 {
     char *page = page_of(new_store());
-    CHECK_HAS(page, "<!doctype html>");
-    CHECK_HAS(page, "Nothing has been measured yet.");
+    CHECK(strstr(page, "<!doctype html>") != NULL);
+    CHECK(strstr(page, "Nothing has been measured yet.") != NULL);
     CHECK(charts_read(page));
     free(page);
 }
@@ -81,8 +81,8 @@ TEST(planned_and_failed_runs_make_a_page)
     CHECK_OK(fixture_plan(s, f));
     CHECK_OK(store_fail(s, f->ids[1], "training diverged at step 7"));
     char *page = page_of(s);
-    CHECK_HAS(page, "0 of 2");
-    CHECK_HAS(page, "training diverged at step 7");
+    CHECK(strstr(page, "0 of 2") != NULL);
+    CHECK(strstr(page, "training diverged at step 7") != NULL);
     CHECK(charts_read(page));
     free(page);
     free(f);
@@ -96,7 +96,7 @@ TEST(one_run_of_one_seed_makes_a_page)
     CHECK_OK(fixture_plan(s, f));
     CHECK_OK(fixture_finish(s, f->ids[0], &f->runs[0]));
     char *page = page_of(s);
-    CHECK_HAS(page, "one seed; ± 95 % over test tasks.");
+    CHECK(strstr(page, "one seed; ± 95 % over test tasks.") != NULL);
     CHECK(charts_read(page));
     *strstr(page, "id=\"charts\"") = '\0'; /* the script after it has words of its own */
     CHECK(!strstr(page, "nan"));
@@ -114,7 +114,7 @@ TEST(names_are_escaped_everywhere)
     for (int i = 0; i < 2; i++)
         CHECK_OK(fixture_finish(s, f->ids[i], &f->runs[i]));
     char *page = page_of(s);
-    CHECK_HAS(page, "&lt;/script&gt;&lt;i&gt;&amp;&quot;");
+    CHECK(strstr(page, "&lt;/script&gt;&lt;i&gt;&amp;&quot;") != NULL);
     CHECK(!strstr(page, "</script><i>"));
     CHECK(!strstr(page, "<b>m"));
     CHECK(charts_read(page));
@@ -128,11 +128,11 @@ TEST(the_full_fixture_has_every_section)
     struct fixture *f = NULL;
     CHECK_OK(fixture_fill(s, 2, &f));
     char *page = page_of(s);
-    static const char *const sections[] = {"tables",   "figures", "labels",      "users",
-                                           "training", "ledger",  "calibration", "runs"};
-    for (int i = 0; i < 8; i++) {
+    static const char *const sections[] = {"tables", "figures",     "labels",   "users", "training",
+                                           "ledger", "calibration", "measures", "runs"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         char *mark = mem_print("<section id=\"%s\">", sections[i]);
-        CHECK_HAS(page, mark);
+        CHECK(strstr(page, mark) != NULL);
         free(mark);
     }
     CHECK(charts_read(page));

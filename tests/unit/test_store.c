@@ -527,6 +527,23 @@ TEST(a_test_can_be_added_and_replaced)
     free(f);
 }
 
+TEST(an_older_file_reads_as_it_is_and_is_brought_up_to_date_by_writing)
+{
+    char path[64];
+    struct store *s = NULL;
+    snprintf(path, sizeof path, "%s", new_path());
+    CHECK_OK(store_open(&s, path, STORE_WRITE));
+    CHECK_OK(sql_exec(s, "DROP TABLE measures; PRAGMA user_version = 1", ""));
+    store_close(s);
+    CHECK_OK(store_open(&s, path, STORE_READ));
+    CHECK_EQ(number(s, "SELECT count(*) FROM accuracy"), 0);
+    store_close(s);
+    CHECK_OK(store_open(&s, path, STORE_WRITE));
+    CHECK_EQ(number(s, "PRAGMA user_version"), schema_version);
+    CHECK_EQ(number(s, "SELECT count(*) FROM measures"), 0);
+    store_close(s);
+}
+
 TEST(the_last_test_cleans_up)
 {
     char command[96];
@@ -545,5 +562,7 @@ TESTS(T(the_id_of_a_run_is_the_same_for_ever),
       T(files_that_are_no_results_are_refused_by_name), T(a_damaged_file_is_a_sentence),
       T(a_read_only_database_can_be_read_and_refuses_writing), T(views_agree_with_the_statistics),
       T(pairs_are_differences_on_the_same_tasks), T(users_have_deciles_and_the_share_made_worse),
-      T(a_test_can_be_added_and_replaced), T(the_last_test_cleans_up))
+      T(a_test_can_be_added_and_replaced),
+      T(an_older_file_reads_as_it_is_and_is_brought_up_to_date_by_writing),
+      T(the_last_test_cleans_up))
 #endif
