@@ -95,7 +95,7 @@ static void print_csv(const struct mete_drift *rows, int n)
     for (int c = 0; c < COLUMNS; c++)
         printf(",%s", columns[c].name);
     for (const struct mete_drift *row = rows; row < rows + n; row++) {
-        printf("\n%.17g,%d,%d", row->lr, row->steps, row->tasks);
+        printf("\n%.9g,%d,%d", row->lr, row->steps, row->tasks);
         for (int c = 0; c < COLUMNS; c++)
             if (isfinite(value_of(row, c)))
                 printf(",%.9g", value_of(row, c));
@@ -108,7 +108,7 @@ static void print_csv(const struct mete_drift *rows, int n)
 static void print_json(const struct mete_drift *rows, int n)
 {
     for (int i = 0; i < n; i++) {
-        printf("%s{\"lr\": %.17g, \"steps\": %d, \"tasks\": %d", i ? ",\n " : "[", rows[i].lr,
+        printf("%s{\"lr\": %.9g, \"steps\": %d, \"tasks\": %d", i ? ",\n " : "[", rows[i].lr,
                rows[i].steps, rows[i].tasks);
         for (int c = 0; c < COLUMNS; c++)
             if (isfinite(value_of(&rows[i], c)))
