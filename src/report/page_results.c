@@ -272,9 +272,11 @@ static int add_usual_figures(struct page *p, const struct drawn_list *asked)
 int page_figures(struct page *p)
 {
     struct drawn_list drawn = {0};
-    int err = drawn_read(&drawn, p->s, p->suite);
+    struct text before = p->html, nav = p->nav; /* set aside: the section may stay empty */
+    int charts = p->n_charts, err = drawn_read(&drawn, p->s, p->suite);
     if (err)
         return err;
+    p->html = p->nav = (struct text){0};
     page_section(p, "figures", "Against the budget", NULL);
     for (int i = 0; !err && i < drawn.n; i++)
         if (drawn.at[i].figure)
@@ -282,6 +284,14 @@ int page_figures(struct page *p)
     if (!err)
         err = add_usual_figures(p, &drawn);
     page_section_end(p);
+    if (p->n_charts > charts) {
+        text_add(&before, p->html.at);
+        text_add(&nav, p->nav.at);
+    }
+    text_release(&p->html);
+    text_release(&p->nav);
+    p->html = before;
+    p->nav = nav;
     drawn_release(&drawn);
     return err;
 }

@@ -27,11 +27,15 @@ const config = {
 
 const distinct = (rows, key) => [...new Set(rows.map((r) => r[key]))];
 
-// Every value of colour and dash on the page, in the order it first occurs.
+// Methods and strategies everybody meets come first, so that they look alike on every page.
+const USUAL = ['reptile', 'maml', 'protonet', 'fedavg', 'random', 'active', 'stratified'];
+const usualFirst = (values) => [...USUAL.filter((v) => values.includes(v)), ...values.filter((v) => !USUAL.includes(v))];
+
+// Every value of colour and dash on the page.
 function scales(charts) {
   const rows = Object.values(charts).flatMap((c) => c.rows);
-  const colour = distinct(rows.filter((r) => r.colour !== undefined), 'colour');
-  const dash = distinct(rows.filter((r) => r.dash), 'dash');
+  const colour = usualFirst(distinct(rows.filter((r) => r.colour !== undefined), 'colour'));
+  const dash = usualFirst(distinct(rows.filter((r) => r.dash), 'dash'));
   return {
     colour: new Map(colour.map((v, i) => [v, COLOURS[i % COLOURS.length]])),
     dash: new Map([...dash.map((v, i) => [v, DASHES[i % DASHES.length]]), ['', DASHES[0]]]),
