@@ -16,7 +16,7 @@ set_target_properties(mete_lib PROPERTIES CUDA_ARCHITECTURES "${METE_CUDA_ARCHS}
 target_compile_definitions(mete_lib PUBLIC METE_CUDA=1)
 target_include_directories(mete_lib PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_compile_options(mete_lib PRIVATE
-  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-fno-exceptions,-fno-threadsafe-statics>")
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-fno-exceptions,-fno-threadsafe-statics>")
 if(METE_WERROR)
   target_compile_options(mete_lib PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()

@@ -1,29 +1,39 @@
 /* cuda_conv.h - how a conv layer is cut into work for thread blocks.
  *
- * A cluster of `ranks` blocks works on one task, each block on slices of 16
- * channels.  In the forward pass and in batch norm, `splits` blocks share a
- * slice, each with its part of the pixels, and add up their channel sums through
- * the cluster's shared memory.  In the backward pass half the blocks then
- * compute dX, the other half dW.
+ * All products are implicit GEMMs: pictures are staged in shared memory with
+ * their border of zeros, a chunk of channels at a time, and tiles read them there
+ * with an offset per tap.  A block works on one task:
+ *   forward:  a slice of 16 or 32 output channels, a part of the pixels
+ *   norm:     a slice of 16 channels, a part of the pixels
+ *   dX:       16 input channels, a part of the pixels
+ *   dW:       `width` input channels x `columns` output channels, all pixels
+ * Blocks that share a slice form a cluster and add up their channel sums through
+ * its shared memory.
  *
- * All three products are implicit GEMMs: pictures are staged in shared memory
- * with their border of zeros, a chunk of channels at a time, and the tiles read
- * them there with an offset per tap.
+ * The distance between pixels in shared memory (`pitch`) is such that those side
+ * by side in a tile are 8 or 24 floats apart mod 32: the threads of a warp then
+ * meet all 32 banks.
  *
- * The distance between neighbours in shared memory (`pitch`) is 8 or 24 mod 32
- * floats between the pixels that lie side by side in a tile, so that the 32
- * threads of a warp meet 32 banks.
+ * In TF32 mode whatever a product reads again (inputs, outputs, dz) is rounded when
+ * it is written, and weights when they are staged.
  */
 #ifndef CUDA_CONV_H
 #define CUDA_CONV_H
 
 #include "cuda_set.h"
 
-enum { THREADS = 256, WARPS = 8, TILE_PITCH = 20 };
+enum {
+    THREADS = 256, /* of a block, but in the forward pass */
+    WARPS = THREADS / 32,
+    FORWARD_WARPS = 16,
+    SLICE_MAX = 32,
+    DX_PITCH = 20
+};
 
-/* n / by as a multiplication; exact while n * by < 2^32. */
+/* n / by as a multiplication; exact while n * by < 2^32.  one: ~0 where by is 1. */
 struct divisor {
-    uint32_t by, factor;
+    uint32_t factor;
+    int one;
 };
 
 /* The pictures (n, h, w, c) of a task seen with a border of zeros, as one tall
@@ -32,25 +42,27 @@ struct picture {
     int h, w, c;
     int before;     /* rows and columns of zeros before the picture */
     int rows, cols; /* with the border */
-    struct divisor by_rows, by_cols;
+    struct divisor by_rows;
 };
 
-/* One GEMM.  A block of `block` pixels at a time, `chunk` channels at a time;
- * warps are mgroups (32 pixels each) x kgroups (a share of the sum). */
+/* One GEMM.  A block of pixels at a time, a chunk of channels at a time; warps are
+ * mgroups x kgroups, the latter with a share of the sum each. */
 struct product {
-    int block, chunk, pitch;
+    int splits;         /* parts of the pixels, one per thread block */
+    int block, chunk;   /* powers of two */
+    int pitch, weights; /* floats between pixels, and between rows of weights or of dz */
     int mgroups, kgroups;
-    int weights; /* floats between rows (forward), or (dW) between pixels of dz */
     int picture_floats, stage_floats, stages;
     size_t bytes; /* of dynamic shared memory */
 };
 
 struct conv_plan {
-    int ranks, splits, rounds; /* rounds: slices a block takes one after the other */
     struct picture in, dz;     /* x as convolutions see it; dz as dX sees it */
+    struct divisor by_w, by_h; /* of the conv pixels */
     struct product forward, dx, dw;
-    int dx_splits;               /* parts of the pixels in dX */
-    int width, columns, ngroups; /* dW: input channels x output channels of a unit */
+    int slice; /* channels of a slice in the forward pass */
+    int norm_splits;
+    int width, columns, ngroups; /* dW: the unit, and its groups of taps */
 };
 
 /* What a conv kernel is given. */

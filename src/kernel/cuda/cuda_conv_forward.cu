@@ -2,373 +2,471 @@
  * statistics, normalisation, ReLU and pooling in one launch.
  *
  * The tangent's convolution Rz = x * v + rx * w is one sum over twice the channels.
+ * A warp computes 32 pixels x 8 NT channels; column 8 j + c of its tile is channel
+ * NT c + j, so that a thread holds 2 NT neighbouring channels of a pixel.
  */
 #include "cuda_norm.cuh"
 
-/* One thread's view of the pipeline: a task, a slice, a range of conv pixels. */
+enum { FORWARD_THREADS = FORWARD_WARPS * 32 };
+
+/* A block's share: channels c0.. of a task, conv pixels first..last-1. */
 struct share {
-    int task, n, slice, first, last;
-    float *stages, *tile;
+    int n, c0, first, last;
+    const float *x, *w, *rx, *rw; /* the task's: the product is x * w (+ rx * rw) */
+    float *stages, *join;
     const int *offsets; /* where the pairs of a sum lie, from a pixel's corner */
 };
 
-/* A thread's part of the sums that make the statistics: of (z - pivot) and its
- * square, or of Rz and xh Rz. */
-struct moments {
-    float pivot[4], sum[4], product[4];
-    int made;
+/* A warp's part of the sums that make the statistics: of (z - pivot) and its square,
+ * or of Rz and xh Rz. */
+template <int CH> struct moments {
+    float pivot[CH], sum[CH], product[CH];
+    int made; /* pixels */
 };
 
-/* The tall picture's row where the window of conv pixel m begins. */
-static __device__ __forceinline__ int row_of(const struct conv_args &a, int m)
+/* The tall picture's row where the window of conv pixel m begins, and its column. */
+static __device__ __forceinline__ int row_of(const struct conv_args &a, int m, int *x)
 {
-    int y = m / a.l.conv_w;
-    return y / a.l.conv_h * a.plan.in.rows + y % a.l.conv_h * a.l.stride;
-}
-
-/* Where its corner lies in a stage that begins with row `top`. */
-static __device__ __forceinline__ int corner_of(const struct conv_args &a, int m, int top)
-{
-    int x = m % a.l.conv_w * a.l.stride;
-    return ((row_of(a, m) - top) * a.plan.in.cols + x) * a.plan.forward.pitch;
+    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
+    *x = (m - row * a.l.conv_w) * a.l.stride;
+    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
 }
 
 /* Pair k/2 of the sum over taps and channels of a chunk. */
 static __device__ void fill_offsets(const struct conv_args &a, int *offsets)
 {
     const struct product &p = a.plan.forward;
-    for (int pair = threadIdx.x; pair < (9 * p.chunk + 7) / 8 * 4; pair += THREADS) {
-        int tap = 2 * pair / p.chunk, c = 2 * pair % p.chunk;
+    int shift = log2_of(p.chunk);
+    for (int pair = threadIdx.x; pair < (9 * p.chunk + 7) / 8 * 4; pair += FORWARD_THREADS) {
+        int tap = 2 * pair >> shift, c = 2 * pair & (p.chunk - 1);
         offsets[pair] = tap < 9 ? (tap / 3 * a.plan.in.cols + tap % 3) * p.pitch + c : 0;
     }
 }
 
-/* Rows of the slice's weights (16, 9 chunk): channels c0.. of each tap. */
-static __device__ void stage_weights(const struct conv_args &a, const float *w, int slice, int c0,
-                                     float *to)
+/* Rows of the slice's weights, (8 NT, 9 chunk): channels i0.. of each tap.  Then, when
+ * they have arrived, every thread rounds what it has copied. */
+template <int NT, bool ROUND>
+static __device__ __forceinline__ void stage_weights(const struct conv_args &a, const float *w,
+                                                     int c0, int i0, float *to)
 {
     const struct product &p = a.plan.forward;
-    int quads = (9 * p.chunk + 7) / 8 * 2;
-    for (int i = threadIdx.x; i < SLICE * quads; i += THREADS) {
-        int row = i / quads, k = i % quads * 4, tap = k / p.chunk, c = c0 + k % p.chunk;
-        bool inside = tap < 9;
-        size_t at = ((size_t)(slice * SLICE + row) * 9 + tap) * a.in_c + c;
-        copy16(to + row * p.weights + k, inside ? w + at : w, inside);
+    int shift = log2_of(p.chunk), quads = (9 * p.chunk + 7) / 8 * 2;
+#pragma unroll
+    for (int i = 0; i < NT * 8 / FORWARD_WARPS; i++) {
+        int row = threadIdx.x / 32 + i * FORWARD_WARPS, o = c0 + NT * (row % 8) + row / 8;
+        const float *from = w + o * 9 * a.in_c + i0;
+        float *line = to + row * p.weights;
+        for (int q = threadIdx.x % 32 * 4; q < quads * 4; q += 128) {
+            int tap = q >> shift, c = q & (p.chunk - 1);
+            bool inside = tap < 9 && o < a.out_rows;
+            if (ROUND)
+                round16(line + q);
+            else
+                copy16(line + q, inside ? from + tap * a.in_c + c : w, inside);
+        }
     }
 }
 
 /* Item = (block of pixels, source, chunk), in that order. */
-template <bool TANGENT>
+template <int NT, bool TANGENT>
 static __device__ void stage_item(const struct conv_args &a, const struct share &s, int item,
                                   int chunks, int sources)
 {
     const struct product &p = a.plan.forward;
-    int block = item / (chunks * sources), source = item / chunks % sources,
-        c0 = item % chunks * p.chunk;
-    int m = s.first + block * p.block, end = min(m + p.block, s.last) - 1;
-    int top = row_of(a, m), rows = row_of(a, end) + 3 - top;
-    const float *x =
-        (TANGENT && source ? a.rx : a.x) + (size_t)s.task * a.n * a.l.in_h * a.l.in_w * a.in_c;
-    const struct vec &w = TANGENT && !source ? a.v : a.theta;
+    int part = item, block = 0, source = 0, x;
+    for (; part >= chunks * sources; part -= chunks * sources)
+        block++;
+    if (TANGENT && part >= chunks) {
+        part -= chunks;
+        source = 1;
+    }
+    int m = s.first + block * p.block;
+    int top = row_of(a, m, &x), rows = row_of(a, min(m + p.block, s.last) - 1, &x) + 3 - top;
     float *to = s.stages + item % p.stages * p.stage_floats;
-    stage_picture(a.plan.in, x, s.n, top, rows, c0, p.chunk, p.pitch, to);
-    stage_weights(a, tensor_at(w, s.task, a.l, TENSOR_WEIGHT), s.slice, c0, to + p.picture_floats);
+    stage_picture<FORWARD_WARPS>(a.plan.in, source ? s.rx : s.x, s.n, top, rows, part * p.chunk,
+                                 p.chunk, p.pitch, to);
+    stage_weights<NT, false>(a, source ? s.rw : s.w, s.c0, part * p.chunk, to + p.picture_floats);
 }
 
-template <bool FULL>
+template <bool FULL, int NT>
 static __device__ __forceinline__ void multiply(const struct product &p, const float *picture,
                                                 const float *weights, const int *offsets,
-                                                const int (&corner)[2][2], float (&acc)[2][2][4])
+                                                const int (&corner)[2][2], float (&acc)[2][NT][4])
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    int steps = (9 * p.chunk + 7) / 8;
-    for (int k = threadIdx.x / 32 / p.mgroups; k < steps; k += p.kgroups) {
+    int steps = (9 * p.chunk + 7) / 8, kgroup = threadIdx.x / 32 / p.mgroups;
+#pragma unroll 2
+    for (int k = kgroup; k < steps; k += p.kgroups) {
         if (FULL) {
             for (int pair = 0; pair < 4; pair++) {
                 const float *at = picture + offsets[k * 4 + pair];
                 const float *b = weights + 2 * t * p.weights + k * 8 + pair * 2;
                 for (int m = 0; m < 2; m++)
-                    for (int n = 0; n < 2; n++)
-                        fma_pairs(acc[m][n], *(const float2 *)(at + corner[m][0]),
-                                  *(const float2 *)(at + corner[m][1]),
-                                  *(const float2 *)(b + n * 8 * p.weights),
-                                  *(const float2 *)(b + (n * 8 + 1) * p.weights));
+                    for (int n = 0; n < NT; n++)
+                        fma_pairs(acc[m][n], pair_at(at + corner[m][0]), pair_at(at + corner[m][1]),
+                                  pair_at(b + n * 8 * p.weights),
+                                  pair_at(b + (n * 8 + 1) * p.weights));
             }
             continue;
         }
         const float *at = picture + offsets[k * 4 + t];
-        uint32_t rows[2][4];
+        float rows[2][4];
+        float2 b[NT];
         for (int m = 0; m < 2; m++)
-            rows_tf32(rows[m], at + corner[m][0], at + corner[m][1]);
-        for (int n = 0; n < 2; n++) {
-            float2 b = *(const float2 *)(weights + (n * 8 + g) * p.weights + k * 8 + 2 * t);
+            load_rows(rows[m], at + corner[m][0], at + corner[m][1]);
+#pragma unroll
+        for (int n = 0; n < NT; n++)
+            b[n] = pair_at(weights + (n * 8 + g) * p.weights + k * 8 + 2 * t);
+#pragma unroll
+        for (int n = 0; n < NT; n++)
             for (int m = 0; m < 2; m++)
-                mma(acc[m][n], rows[m], tf32(b.x), tf32(b.y));
-        }
+                mma(acc[m][n], rows[m], b[n].x, b[n].y);
     }
 }
 
-/* z of a block of pixels from the tile to memory, and into the moments. */
-template <bool TANGENT>
-static __device__ void keep_block(const struct conv_args &a, const struct share &s,
-                                  const struct slice *ch, int m0, struct moments &mo)
+/* A thread's channels of one of its four pixels (i). */
+template <int NT>
+static __device__ __forceinline__ void pixel_values(const float (&acc)[2][NT][4], int i,
+                                                    float (&v)[2 * NT])
 {
-    int quad = threadIdx.x % 4 * 4, c0 = s.slice * SLICE + quad;
-    int pixels = a.l.conv_h * a.l.conv_w, counted = a.stat * pixels;
-    size_t base = (size_t)s.task * a.n * pixels * a.out_c + c0;
-    for (int m = m0 + threadIdx.x / 4; m < min(m0 + a.plan.forward.block, s.last);
-         m += THREADS / 4) {
-        float4 sum = tile_get(s.tile, a.plan.forward, m - m0, quad);
-        float v[4] = {sum.x, sum.y, sum.z, sum.w}, z[4];
-        if (c0 >= a.out_c)
-            continue;
-        store4((TANGENT ? a.tangent.z : a.cache.z) + base + (size_t)m * a.out_c, v);
-        if (m >= counted)
-            continue;
-        if (TANGENT)
-            load4(z, a.cache.z + base + (size_t)m * a.out_c);
-        for (int j = 0; j < 4; j++) {
-            if (mo.made == 0)
-                mo.pivot[j] = TANGENT ? 0 : v[j];
-            float d = v[j] - mo.pivot[j];
-            mo.sum[j] += d;
-            mo.product[j] += TANGENT ? d * ((z[j] - ch->mu[quad + j]) * ch->s[quad + j]) : d * d;
-        }
-        mo.made++;
-    }
+#pragma unroll
+    for (int j = 0; j < 2 * NT; j++)
+        v[j] = acc[i / 2][j % NT][i % 2 * 2 + j / NT];
 }
 
-/* The convolution of the share: z, and this thread's moments of it. */
-template <bool FULL, bool TANGENT>
-static __device__ void convolve(const struct conv_args &a, const struct share &s,
-                                const struct slice *ch, struct moments &mo)
+/* z of a block of pixels to memory, and into the moments.  z, made: of the task. */
+template <int NT, bool TANGENT>
+static __device__ __forceinline__ void
+keep_block(const struct conv_args &a, const struct share &s, const struct few<2 * NT> &f, int first,
+           const float *cached, float *made, const float (&acc)[2][NT][4],
+           struct moments<2 * NT> &mo)
+{
+    enum { CH = 2 * NT };
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    int counted = min(a.stat * a.l.conv_h * a.l.conv_w, s.last);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int m = first + i * 8 + g;
+        float v[CH], z[4];
+        pixel_values<NT>(acc, i, v);
+        if (i == 0 && mo.made == 0 && !TANGENT)
+            for (int j = 0; j < CH; j++)
+                mo.pivot[j] = __shfl_sync(~0u, v[j], t);
+#pragma unroll
+        for (int j = 0; j < CH; j += 4) {
+            int at = m * a.out_c + j;
+            bool real = m < s.last && s.c0 + t * CH + j < a.out_c;
+            if (real)
+                store4(made + at, v + j);
+            if (!real || m >= counted)
+                continue;
+            if (TANGENT)
+                load4(z, cached + at);
+#pragma unroll
+            for (int k = j; k < j + 4; k++) {
+                float d = TANGENT ? v[k] : v[k] - mo.pivot[k];
+                mo.sum[k] += d;
+                mo.product[k] += d * (TANGENT ? (z[k - j] - f.mu[k]) * f.s[k] : d);
+            }
+        }
+    }
+    mo.made += max(0, min(counted - first, 32));
+}
+
+/* Where this thread's four rows of a block of pixels begin in the staged picture. */
+static __device__ __forceinline__ void
+find_corners(const struct conv_args &a, const struct share &s, int m0, int (&corner)[2][2])
 {
     const struct product &p = a.plan.forward;
-    int chunks = (a.in_c + p.chunk - 1) / p.chunk, sources = TANGENT && a.rx ? 2 : 1;
-    int each = chunks * sources, items = (s.last - s.first + p.block - 1) / p.block * each;
-    int group = threadIdx.x / 32 % p.mgroups, g = threadIdx.x % 32 / 4, corner[2][2];
-    float acc[2][2][4];
-    if (items > 0)
-        stage_item<TANGENT>(a, s, 0, chunks, sources);
-    copies_end();
-    for (int item = 0; item < items; item++) {
-        int m0 = s.first + item / each * p.block;
-        if (item + 1 < items)
-            stage_item<TANGENT>(a, s, item + 1, chunks, sources);
+    int x, top = row_of(a, m0, &x), group = threadIdx.x / 32 % p.mgroups;
+    for (int i = 0; i < 4; i++) {
+        int m = min(m0 + group * 32 + i * 8 + (int)threadIdx.x % 32 / 4, s.last - 1);
+        int row = row_of(a, m, &x) - top;
+        corner[i / 2][i % 2] = (row * a.plan.in.cols + x) * p.pitch;
+    }
+}
+
+/* The convolution of the share: z, the moments of it, and in the warps of the first
+ * kgroup the last block's z, which begins at the returned pixel. */
+template <bool FULL, int NT, bool TANGENT>
+static __device__ __forceinline__ int
+convolve(const struct conv_args &a, const struct share &s, const struct few<2 * NT> &f,
+         const float *cached, float *made, struct moments<2 * NT> &mo, float (&acc)[2][NT][4])
+{
+    const struct product &p = a.plan.forward;
+    int chunks = a.in_c / p.chunk, sources = TANGENT && a.rx ? 2 : 1, each = chunks * sources;
+    int items = (s.last - s.first + p.block - 1) / p.block * each, m0 = s.first;
+    int warp = threadIdx.x / 32, group = warp % p.mgroups, corner[2][2], left = 0;
+    for (int item = 0; item < p.stages - 1; item++) {
+        if (item < items)
+            stage_item<NT, TANGENT>(a, s, item, chunks, sources);
         copies_end();
-        if (item % each == 0) {
-            int top = row_of(a, m0);
-            for (int i = 0; i < 4; i++) {
-                int m = m0 + group * 32 + i * 8 + g;
-                corner[i / 2][i % 2] = m < s.last ? corner_of(a, m, top) : 0;
-            }
+    }
+    for (int item = 0; item < items; item++) {
+        if (item + p.stages - 1 < items)
+            stage_item<NT, TANGENT>(a, s, item + p.stages - 1, chunks, sources);
+        copies_end();
+        if (left == 0) { /* a new block of pixels */
+            left = each;
+            m0 = s.first + item / each * p.block;
+            find_corners(a, s, m0, corner);
             memset(acc, 0, sizeof acc);
         }
-        copies_wait<1>();
+        float *stage = s.stages + item % p.stages * p.stage_floats;
+        wait_stage(p.stages);
+        if (!FULL)
+            stage_weights<NT, true>(a, NULL, s.c0, 0, stage + p.picture_floats);
         __syncthreads();
-        const float *stage = s.stages + item % p.stages * p.stage_floats;
-        multiply<FULL>(p, stage, stage + p.picture_floats, s.offsets, corner, acc);
-        if (item % each == each - 1) {
-            tile_put(s.tile, p, acc);
-            __syncthreads();
-            keep_block<TANGENT>(a, s, ch, m0, mo);
+        multiply<FULL, NT>(p, stage, stage + p.picture_floats, s.offsets, corner, acc);
+        if (--left == 0) {
+            if (p.kgroups > 1)
+                join_groups<8 * NT>(&acc[0][0][0], warp / p.mgroups, p.kgroups, group, p.mgroups,
+                                    s.join);
+            if (warp < p.mgroups)
+                keep_block<NT, TANGENT>(a, s, f, m0 + group * 32, cached, made, acc, mo);
         }
-        __syncthreads();
+        if (item + 1 < items)
+            __syncthreads();
     }
+    return m0;
 }
 
 /* ---- statistics ---- */
 
-/* mu and s, from the sums of this pass or from the running averages. */
-static __device__ void set_statistics(const struct conv_args &a, const struct share &s, int stat,
-                                      const struct sums *sums, struct slice *ch, bool keep)
+/* The warp's sums about zero in double, from those about a pivot in float. */
+template <int CH> using forward_sums = struct sums<FORWARD_WARPS, 2, 4 * CH>;
+
+template <int CH, bool TANGENT>
+static __device__ __forceinline__ void add_moments(const struct moments<CH> &mo,
+                                                   forward_sums<CH> *sums, int warps, int splits)
 {
-    int i = threadIdx.x, c = s.slice * SLICE + i;
-    if (i >= SLICE)
-        return;
-    double m = (double)stat * a.l.conv_h * a.l.conv_w, mu = 0, var = 0;
-    if (stat > 0) {
-        mu = sums->total[0][i] / m;
-        var = fmax(sums->total[1][i] / m - mu * mu, 0.0);
-    } else {
-        mu = tensor_at(a.theta, s.task, a.l, TENSOR_MEAN)[c] -
-             tensor_at(a.theta, s.task, a.l, TENSOR_BIAS)[c];
-        var = tensor_at(a.theta, s.task, a.l, TENSOR_VAR)[c];
+    int warp = threadIdx.x / 32, c = channel_of_lane<CH>();
+    double sum = spread_sum<CH>(mo.sum), product = spread_sum<CH>(mo.product), pivot = 0;
+    if (!TANGENT && mo.made)
+#pragma unroll
+        for (int j = 0; j < CH; j++)
+            pivot = j == c ? mo.pivot[j] : pivot;
+    if (CH == 8 || !(threadIdx.x & 4)) {
+        sums->warp[warp][0][threadIdx.x % 4 * CH + c] = sum + mo.made * pivot;
+        sums->warp[warp][1][threadIdx.x % 4 * CH + c] =
+            product + pivot * (2 * sum + mo.made * pivot);
     }
-    ch->mu[i] = (float)mu;
-    ch->s[i] = c < a.l.out_c ? (float)(1 / sqrt(var + a.l.eps)) : 0;
-    if (keep) {
-        stat_at(a, a.cache, s.task, STAT_MU)[c] = ch->mu[i];
-        stat_at(a, a.cache, s.task, STAT_S)[c] = ch->s[i];
-    }
+    add_up(sums, 2, warps, splits);
 }
 
-static __device__ void load_channels(const struct conv_args &a, const struct share &s, bool tangent,
+static __device__ void load_channels(const struct conv_args &a, int task, int c0, bool tangent,
                                      struct slice *ch)
 {
-    int i = threadIdx.x, c = s.slice * SLICE + i;
-    if (i >= SLICE)
+    int i = threadIdx.x, c = c0 + i;
+    bool real = c < a.out_rows;
+    if (i >= a.plan.slice)
         return;
-    ch->gamma[i] = tensor_at(a.theta, s.task, a.l, TENSOR_GAMMA)[c];
-    ch->beta[i] = tensor_at(a.theta, s.task, a.l, TENSOR_BETA)[c];
+    ch->gamma[i] = real ? tensor_at(a.theta, task, a.l, TENSOR_GAMMA)[c] : 0;
+    ch->beta[i] = real ? tensor_at(a.theta, task, a.l, TENSOR_BETA)[c] : 0;
     if (!tangent)
         return;
-    ch->mu[i] = stat_at(a, a.cache, s.task, STAT_MU)[c];
-    ch->s[i] = stat_at(a, a.cache, s.task, STAT_S)[c];
-    ch->rgamma[i] = tensor_at(a.v, s.task, a.l, TENSOR_GAMMA)[c];
-    ch->rbeta[i] = tensor_at(a.v, s.task, a.l, TENSOR_BETA)[c];
+    ch->mu[i] = real ? stat_at(a, a.cache, task, STAT_MU)[c] : 0;
+    ch->s[i] = real ? stat_at(a, a.cache, task, STAT_S)[c] : 0;
+    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    ch->rgamma[i] = real ? tensor_at(a.v, task, a.l, TENSOR_GAMMA)[c] : 0;
+    ch->rbeta[i] = real ? tensor_at(a.v, task, a.l, TENSOR_BETA)[c] : 0;
+}
+
+/* mu and s, from the sums of this pass (over = 1 / their number) or, where that is 0,
+ * from the running averages. */
+template <int CH>
+static __device__ void set_statistics(const struct conv_args &a, int task, int c0, double over,
+                                      const forward_sums<CH> *sums, struct slice *ch, bool keep)
+{
+    int i = threadIdx.x, c = c0 + i;
+    if (i >= a.plan.slice || c >= a.out_rows)
+        return;
+    double mu = sums->total[0][i] * over;
+    float var = (float)fmax(sums->total[1][i] * over - mu * mu, 0.0);
+    if (over == 0) {
+        mu = tensor_at(a.theta, task, a.l, TENSOR_MEAN)[c] -
+             tensor_at(a.theta, task, a.l, TENSOR_BIAS)[c];
+        var = tensor_at(a.theta, task, a.l, TENSOR_VAR)[c];
+    }
+    ch->mu[i] = (float)mu;
+    ch->s[i] = c < a.l.out_c ? 1 / sqrtf(var + (float)a.l.eps) : 0;
+    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    if (keep) {
+        stat_at(a, a.cache, task, STAT_MU)[c] = ch->mu[i];
+        stat_at(a, a.cache, task, STAT_S)[c] = ch->s[i];
+    }
 }
 
 /* m1 and m2: the tangents of the statistics. */
-static __device__ void set_tangents(const struct conv_args &a, const struct share &s, int stat,
-                                    const struct sums *sums, struct slice *ch, bool keep)
+template <int CH>
+static __device__ void set_tangents(const struct conv_args &a, int task, int c0, double over,
+                                    const forward_sums<CH> *sums, struct slice *ch, bool keep)
 {
-    int i = threadIdx.x, c = s.slice * SLICE + i;
-    if (i >= SLICE)
+    int i = threadIdx.x, c = c0 + i;
+    if (i >= a.plan.slice || c >= a.out_rows)
         return;
-    double m = (double)stat * a.l.conv_h * a.l.conv_w;
     ch->m1[i] =
-        stat > 0 ? (float)(sums->total[0][i] / m) : -tensor_at(a.v, s.task, a.l, TENSOR_BIAS)[c];
-    ch->m2[i] = stat > 0 ? (float)(sums->total[1][i] / m) : 0;
+        over > 0 ? (float)(sums->total[0][i] * over) : -tensor_at(a.v, task, a.l, TENSOR_BIAS)[c];
+    ch->m2[i] = (float)(sums->total[1][i] * over);
     if (keep) {
-        stat_at(a, a.tangent, s.task, STAT_M1)[c] = ch->m1[i];
-        stat_at(a, a.tangent, s.task, STAT_M2)[c] = ch->m2[i];
+        stat_at(a, a.tangent, task, STAT_M1)[c] = ch->m1[i];
+        stat_at(a, a.tangent, task, STAT_M2)[c] = ch->m2[i];
     }
-}
-
-/* Sums about zero in double, from those about a pivot in float. */
-template <bool TANGENT>
-static __device__ void add_moments(const struct moments &mo, struct sums *sums, int rank,
-                                   int splits)
-{
-    double v[2][4];
-    for (int j = 0; j < 4; j++) {
-        double pivot = mo.made ? mo.pivot[j] : 0;
-        v[0][j] = mo.sum[j] + mo.made * pivot;
-        v[1][j] = TANGENT ? mo.product[j]
-                          : mo.product[j] + pivot * (2 * (double)mo.sum[j] + mo.made * pivot);
-    }
-    add_up<2>(v, sums, rank, splits);
 }
 
 /* ---- the output ---- */
 
-/* One channel of an output pixel: max(0, y), or the tangent of it. */
-template <int W, bool TANGENT>
-static __device__ __forceinline__ float output_of(const struct slice *ch, int c, const int (&at)[W],
-                                                  const float (&z)[W][4], const float (&rz)[W][4],
-                                                  int j)
-{
-    struct seen<W> v = see<W>(ch, c, at, z, j);
-    if (!TANGENT)
-        return v.on ? v.best : 0;
-    float xh = 0, r = 0;
-    for (int k = 0; k < W; k++)
-        if (k == v.source) {
-            xh = v.xh[k];
-            r = rz[k][j];
-        }
-    float rxh = ch->s[c] * (r - ch->m1[c] - xh * ch->m2[c]);
-    return v.on ? ch->rgamma[c] * xh + ch->gamma[c] * rxh + ch->rbeta[c] : 0;
-}
-
-/* BATCH pixels at a time, so that their loads are under way together. */
-template <int W, bool TANGENT>
-static __device__ void put_output(const struct conv_args &a, const struct share &s,
+/* Output pixels first..last-1 from z in memory, BATCH at a time, so that their loads
+ * are under way together. */
+template <bool FULL, int W, bool TANGENT>
+static __device__ void put_output(const struct conv_args &a, int task, int c0,
                                   const struct slice *ch, int first, int last)
 {
-    enum { BATCH = W > 1 ? 1 : 4, STEP = THREADS / 4 };
-    int quad = threadIdx.x % 4 * 4, c0 = s.slice * SLICE + quad, pixels = a.l.conv_h * a.l.conv_w;
-    const float *z = a.cache.z + (size_t)s.task * a.n * pixels * a.out_c + c0;
-    const float *rz = a.tangent.z + (size_t)s.task * a.n * pixels * a.out_c + c0;
-    float *out = (TANGENT ? a.tangent.out : a.cache.out) +
-                 (size_t)s.task * a.n * a.l.out_h * a.l.out_w * a.out_c + c0;
-    if (c0 >= a.out_c)
-        return;
-    for (int p = first + threadIdx.x / 4; p < last; p += BATCH * STEP) {
+    enum { BATCH = W > 1 ? 1 : 4 };
+    int quads = a.plan.slice / 4, quad = threadIdx.x % quads * 4, step = FORWARD_THREADS / quads;
+    size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c0 + quad;
+    size_t place = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c0 + quad;
+    const float *z = a.cache.z + conv, *rz = a.tangent.z + conv;
+    float *out = (TANGENT ? a.tangent.out : a.cache.out) + place;
+    struct few<4> f;
+    load_few<4, TANGENT>(f, ch, quad);
+    for (int p = first + threadIdx.x / quads; p < last && c0 + quad < a.out_c; p += BATCH * step) {
         int at[BATCH][W];
         float zs[BATCH][W][4], rzs[BATCH][W][4], y[4];
 #pragma unroll
         for (int u = 0; u < BATCH; u++)
-            if (p + u * STEP < last) {
-                window_of<W>(a.l, p + u * STEP, at[u]);
+            if (p + u * step < last) {
+                window_of<W>(a.l, p + u * step, at[u]);
                 load_window<W>(zs[u], z, a.out_c, at[u]);
                 if (TANGENT)
                     load_window<W>(rzs[u], rz, a.out_c, at[u]);
             }
 #pragma unroll
         for (int u = 0; u < BATCH; u++)
-            if (p + u * STEP < last) {
+            if (p + u * step < last) {
                 for (int j = 0; j < 4; j++)
-                    y[j] = output_of<W, TANGENT>(ch, quad + j, at[u], zs[u], rzs[u], j);
-                store4(out + (size_t)(p + u * STEP) * a.out_c, y);
+                    y[j] = output_of<FULL, W, TANGENT, 4>(f, j, at[u], zs[u], rzs[u]);
+                store4(out + (p + u * step) * a.out_c, y);
             }
+    }
+}
+
+/* The last block's outputs, from the accumulators; the layer does not pool. */
+template <bool FULL, int NT, bool TANGENT>
+static __device__ __forceinline__ void
+put_block(const struct conv_args &a, const struct share &s, const struct few<2 * NT> &f, int first,
+          const float *cached, float *out, const float (&acc)[2][NT][4])
+{
+    enum { CH = 2 * NT };
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int m = first + i * 8 + g;
+        float v[CH], z[1][4], rz[1][4], y[4];
+        pixel_values<NT>(acc, i, v);
+#pragma unroll
+        for (int j = 0; j < CH; j += 4) {
+            int at = m * a.out_c + j, one[1] = {0};
+            if (m >= s.last || s.c0 + t * CH + j >= a.out_c)
+                continue;
+            if (TANGENT)
+                load4(z[0], cached + at);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                (TANGENT ? rz : z)[0][k] = v[j + k];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                y[k] = output_of<FULL, 1, TANGENT, CH>(f, j + k, one, z, rz);
+            store4(out + at, y);
+        }
     }
 }
 
 /* ---- the kernel ---- */
 
-template <int W, bool TANGENT>
-static __device__ void finish_slice(const struct conv_args &a, const struct share &s, int part,
-                                    int stat, const struct sums *sums, struct slice *ch)
-{
-    int splits = a.plan.splits, outputs = s.n * a.l.out_h * a.l.out_w;
-    int each = (outputs + splits - 1) / splits, first = part * each;
-    if (TANGENT)
-        set_tangents(a, s, stat, sums, ch, part == 0);
-    else
-        set_statistics(a, s, stat, sums, ch, part == 0);
-    __syncthreads();
-    put_output<W, TANGENT>(a, s, ch, first, min(first + each, outputs));
-}
-
-template <bool FULL, int W, bool TANGENT>
-static __global__ void __launch_bounds__(THREADS, 2)
+/* blockIdx.x = (task, slice, part); the parts of a slice are a cluster. */
+template <bool FULL, int NT, int W, bool TANGENT>
+static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     forward_kernel(const __grid_constant__ struct conv_args a)
 {
     extern __shared__ __align__(128) float dynamic[];
-    __shared__ struct sums sums;
+    __shared__ forward_sums<2 * NT> sums;
     __shared__ struct slice ch;
     __shared__ int offsets[9 * 64 / 2];
-    const struct conv_plan &plan = a.plan;
-    int task = blockIdx.x / plan.ranks, rank = blockIdx.x % plan.ranks, part = rank % plan.splits;
+    const struct product &p = a.plan.forward;
+    int slices = (a.out_rows + 8 * NT - 1) / (8 * NT), part = blockIdx.x % p.splits;
+    int task = blockIdx.x / (slices * p.splits), c0 = blockIdx.x / p.splits % slices * 8 * NT;
+    int t = threadIdx.x % 4, plane = a.l.conv_h * a.l.conv_w;
+    fill_offsets(a, offsets);
     wait_for_previous();
     int n = a.count ? a.count[task] : a.n, stat = min(a.stat, n);
-    int pixels = n * a.l.conv_h * a.l.conv_w, each = (pixels + plan.splits - 1) / plan.splits;
-    struct share s = {.task = task, .n = n, .stages = dynamic, .offsets = offsets};
-    s.tile = dynamic + plan.forward.stages * plan.forward.stage_floats;
-    s.first = min(part * each, pixels);
-    s.last = min(s.first + each, pixels);
-    fill_offsets(a, offsets);
-    for (int round = 0; round < plan.rounds; round++) {
-        s.slice = rank / plan.splits + round * (plan.ranks / plan.splits);
-        bool active = s.slice < a.out_rows / SLICE;
-        struct moments mo = {};
-        if (active)
-            load_channels(a, s, TANGENT, &ch);
-        __syncthreads();
-        if (active)
-            convolve<FULL, TANGENT>(a, s, &ch, mo);
-        add_moments<TANGENT>(mo, &sums, rank, plan.splits);
-        if (active)
-            finish_slice<W, TANGENT>(a, s, part, stat, &sums, &ch);
-        blocks_meet(plan.splits > 1 ? plan.ranks : 1);
+    int pixels = n * plane, each = (pixels + p.splits - 1) / p.splits;
+    double over = stat > 0 ? 1.0 / ((double)stat * plane) : 0;
+    size_t image = (size_t)task * a.n * a.l.in_h * a.l.in_w * a.in_c;
+    struct share s = {n, c0, min(part * each, pixels), min(part * each + each, pixels)};
+    s.x = a.x + image;
+    s.rx = a.rx + image;
+    s.w = tensor_at(TANGENT ? a.v : a.theta, task, a.l, TENSOR_WEIGHT);
+    s.rw = tensor_at(a.theta, task, a.l, TENSOR_WEIGHT);
+    s.stages = dynamic;
+    s.join = dynamic + p.stages * p.stage_floats;
+    s.offsets = offsets;
+    size_t mine = (size_t)task * a.n * plane * a.out_c + c0 + t * 2 * NT;
+    const float *cached = a.cache.z + mine;
+    struct moments<2 *NT> mo = {
+    };
+    struct few<2 * NT> f;
+    float acc[2][NT][4];
+    load_channels(a, task, c0, TANGENT, &ch);
+    __syncthreads();
+    if (TANGENT)
+        load_few<2 * NT, TANGENT>(f, &ch, t * 2 * NT);
+    int kept = convolve<FULL, NT, TANGENT>(a, s, f, cached,
+                                           (TANGENT ? a.tangent.z : a.cache.z) + mine, mo, acc);
+    add_moments<2 * NT, TANGENT>(mo, &sums, p.mgroups, p.splits);
+    if (TANGENT)
+        set_tangents<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);
+    else
+        set_statistics<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);
+    __syncthreads();
+    if (W == 1) {
+        put_output<FULL, 1, TANGENT>(a, task, c0, &ch, s.first, kept);
+        load_few<2 * NT, TANGENT>(f, &ch, t * 2 * NT);
+        if (threadIdx.x / 32 < p.mgroups)
+            put_block<FULL, NT, TANGENT>(a, s, f, kept + threadIdx.x / 32 * 32, cached,
+                                         (TANGENT ? a.tangent.out : a.cache.out) + mine, acc);
+    } else {
+        int outputs = n * a.l.out_h * a.l.out_w;
+        each = (outputs + p.splits - 1) / p.splits;
+        put_output<FULL, W, TANGENT>(a, task, c0, &ch, part * each,
+                                     min(part * each + each, outputs));
     }
+    cluster_ends(p.splits);
 }
 
 extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
 {
-#define PAIR(full, window)                                                                         \
-    {(const void *)forward_kernel<full, window, false>,                                            \
-     (const void *)forward_kernel<full, window, true>}
-    static const void *const kernels[2][2][2] = {{PAIR(false, 1), PAIR(false, 4)},
-                                                 {PAIR(true, 1), PAIR(true, 4)}};
+#define PAIR(full, nt, window)                                                                     \
+    {                                                                                              \
+        (const void *)forward_kernel<full, nt, window, false>,                                     \
+            (const void *)forward_kernel<full, nt, window, true>                                   \
+    }
+#define FOUR(full, nt)                                                                             \
+    {                                                                                              \
+        PAIR(full, nt, 1), PAIR(full, nt, 4)                                                       \
+    }
+    static const void *const kernels[2][2][2][2] = {{FOUR(false, 2), FOUR(false, 4)},
+                                                    {FOUR(true, 2), FOUR(true, 4)}};
+#undef FOUR
 #undef PAIR
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
-    struct grid g = {.x = (unsigned)(a.tasks * a.plan.ranks),
-                     .threads = THREADS,
-                     .cluster = (unsigned)a.plan.ranks,
-                     .shared = a.plan.forward.bytes};
-    cuda_launch(d, kernels[d->full_fp32][a.l.pool][c->v.at != NULL], g, &a, "forward");
+    const struct product *p = &a.plan.forward;
+    int slices = (a.out_rows + a.plan.slice - 1) / a.plan.slice;
+    struct grid g = {.x = (unsigned)(a.tasks * slices * p->splits),
+                     .threads = FORWARD_THREADS,
+                     .cluster = (unsigned)p->splits,
+                     .shared = p->bytes};
+    cuda_launch(d, kernels[d->full_fp32][a.plan.slice == 32][a.l.pool][c->v.at != NULL], g, &a,
+                "forward");
 }

@@ -6,6 +6,7 @@ struct gather_args {
     const int32_t *index;
     float *x;
     int images, c; /* c: with padding */
+    bool full_fp32;
 };
 
 static __device__ float image_value(const struct images &m, int64_t item, int pixel, int c)
@@ -30,6 +31,8 @@ static __global__ void gather_kernel(const __grid_constant__ struct gather_args 
         float v[4];
         for (int j = 0; j < 4; j++)
             v[j] = item >= 0 && c + j < m.c ? image_value(m, item, pixel, c + j) : 0;
+        for (int j = 0; j < 4 && !a.full_fp32; j++)
+            v[j] = round_tf32(v[j]);
         *(float4 *)(a.x + i * 4) = make_float4(v[0], v[1], v[2], v[3]);
     }
 }
@@ -37,7 +40,12 @@ static __global__ void gather_kernel(const __grid_constant__ struct gather_args 
 extern "C" void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
                             const struct images *from, const int32_t *index, void *x)
 {
-    struct gather_args args = {*from, index, (float *)x, b->tasks * b->n, channels(first->in_c)};
+    struct gather_args args = {*from,
+                               index,
+                               (float *)x,
+                               b->tasks * b->n,
+                               channels(first->in_c),
+                               d->full_fp32 || !is_conv(first)};
     size_t fours = (size_t)args.images * in_floats(first) / 4;
     size_t blocks = (fours + THREADS - 1) / THREADS;
     cuda_launch(d, (const void *)gather_kernel,

@@ -1,44 +1,47 @@
-/* cuda_norm.cuh - batch norm, ReLU and pooling of a slice of 16 channels, and
- * their tangents (formulas: ref_norm.h).
+/* cuda_norm.cuh - batch norm, ReLU and pooling of a slice of channels, and their
+ * tangents (formulas: ref_norm.h).
  *
- * A thread works on 4 channels of an output pixel.  W is the number of conv pixels
- * under it: 1, or 4 where the layer pools.
+ * W is the number of conv pixels under an output pixel: 1, or 4 where the layer
+ * pools.
  */
 #ifndef CUDA_NORM_CUH
 #define CUDA_NORM_CUH
 
 #include "cuda_tile.cuh"
 
-/* What is known of each channel of the slice. */
+/* What is known of each channel of the slice; scale is gamma s. */
 struct slice {
-    float mu[SLICE], s[SLICE], gamma[SLICE], beta[SLICE], c1[SLICE], c2[SLICE];
-    float m1[SLICE], m2[SLICE], rgamma[SLICE], rbeta[SLICE], rc1[SLICE], rc2[SLICE];
+    float mu[SLICE_MAX], s[SLICE_MAX], scale[SLICE_MAX], beta[SLICE_MAX], gamma[SLICE_MAX];
+    float c1[SLICE_MAX], c2[SLICE_MAX], m1[SLICE_MAX], m2[SLICE_MAX];
+    float rgamma[SLICE_MAX], rbeta[SLICE_MAX], rc1[SLICE_MAX], rc2[SLICE_MAX];
 };
 
-static __device__ __forceinline__ const float *tensor_at(const struct vec &v, int task,
-                                                         const struct layer &l, int which)
-{
-    return (const float *)v.at + (size_t)task * v.stride + l.offset[which];
-}
+/* The same of N neighbouring channels, in registers. */
+template <int N> struct few {
+    float mu[N], s[N], scale[N], beta[N];
+    float c1[N], c2[N], m1[N], m2[N], rgamma[N], rbeta[N], rc1[N], rc2[N];
+};
 
-static __device__ __forceinline__ float *stat_at(const struct conv_args &a, const struct cache &k,
-                                                 int task, int which)
+template <int N, bool TANGENT>
+static __device__ __forceinline__ void load_few(struct few<N> &f, const struct slice *ch, int c)
 {
-    return k.stats + (size_t)(which * a.tasks + task) * a.out_rows;
-}
-
-static __device__ __forceinline__ void load4(float (&to)[4], const float *from)
-{
-    float4 v = __ldcg((const float4 *)from); /* other blocks may have written it */
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = v.z;
-    to[3] = v.w;
-}
-
-static __device__ __forceinline__ void store4(float *to, const float (&v)[4])
-{
-    *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        f.mu[j] = ch->mu[c + j];
+        f.s[j] = ch->s[c + j];
+        f.scale[j] = ch->scale[c + j];
+        f.beta[j] = ch->beta[c + j];
+        f.c1[j] = ch->c1[c + j];
+        f.c2[j] = ch->c2[c + j];
+        if (TANGENT) {
+            f.m1[j] = ch->m1[c + j];
+            f.m2[j] = ch->m2[c + j];
+            f.rgamma[j] = ch->rgamma[c + j];
+            f.rbeta[j] = ch->rbeta[c + j];
+            f.rc1[j] = ch->rc1[c + j];
+            f.rc2[j] = ch->rc2[c + j];
+        }
+    }
 }
 
 /* The conv pixels under output pixel p; -1 where the window leaves the picture. */
@@ -58,25 +61,26 @@ static __device__ __forceinline__ void window_of(const struct layer &l, int p, i
 }
 
 /* A window of one channel: xh of its pixels, which one the output came from (the
- * first largest), and whether the unit is on. */
+ * first largest), that one's y, and whether the unit is on. */
 template <int W> struct seen {
     float xh[W], best;
     int source;
     bool on;
 };
 
-template <int W>
-static __device__ __forceinline__ struct seen<W>
-see(const struct slice *ch, int c, const int (&at)[W], const float (&z)[W][4], int j)
+/* j: the channel among the few. */
+template <int W, int N>
+static __device__ __forceinline__ struct seen<W> see(const struct few<N> &f, int j,
+                                                     const int (&at)[W], const float (&z)[W][4])
 {
     struct seen<W> v;
-    v.source = -1;
+    v.source = W == 1 ? 0 : -1;
     v.best = 0;
 #pragma unroll
     for (int k = 0; k < W; k++) {
-        v.xh[k] = (z[k][j] - ch->mu[c]) * ch->s[c];
-        float y = ch->gamma[c] * v.xh[k] + ch->beta[c];
-        if (at[k] >= 0 && (v.source < 0 || y > v.best)) {
+        float centred = z[k][j % 4] - f.mu[j], y = fmaf(centred, f.scale[j], f.beta[j]);
+        v.xh[k] = centred * f.s[j];
+        if (W == 1 || (at[k] >= 0 && (v.source < 0 || y > v.best))) {
             v.best = y;
             v.source = k;
         }
@@ -91,10 +95,35 @@ static __device__ __forceinline__ void load_window(float (&v)[W][4], const float
 {
 #pragma unroll
     for (int k = 0; k < W; k++)
-        if (at[k] >= 0)
-            load4(v[k], from + (size_t)at[k] * channels);
+        if (W == 1 || at[k] >= 0)
+            load4(v[k], from + at[k] * channels);
         else
             v[k][0] = v[k][1] = v[k][2] = v[k][3] = 0;
+}
+
+template <int N>
+static __device__ __forceinline__ float rxhat(const struct few<N> &f, int j, float xh, float rz)
+{
+    return f.s[j] * (rz - f.m1[j] - xh * f.m2[j]);
+}
+
+/* One channel of an output pixel: max(0, y), or the tangent of it. */
+template <bool FULL, int W, bool TANGENT, int N>
+static __device__ __forceinline__ float output_of(const struct few<N> &f, int j, const int (&at)[W],
+                                                  const float (&z)[W][4], const float (&rz)[W][4])
+{
+    struct seen<W> v = see<W, N>(f, j, at, z);
+    float y = v.best, xh = 0, r = 0;
+    if (TANGENT) {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            if (W == 1 || k == v.source) {
+                xh = v.xh[k];
+                r = rz[k][j % 4];
+            }
+        y = f.rgamma[j] * xh + f.scale[j] * (r - f.m1[j] - xh * f.m2[j]) + f.rbeta[j];
+    }
+    return !v.on ? 0 : FULL ? y : round_tf32(y);
 }
 
 #endif

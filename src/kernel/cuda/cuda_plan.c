@@ -1,11 +1,10 @@
 /* cuda_plan.c - the sizes of blocks, chunks and clusters for a conv layer. */
 #include "cuda_conv.h"
 
-/* Two blocks share a multiprocessor while each stays within SHARED_HALF bytes of
- * dynamic shared memory (228 kB a multiprocessor, less 1 kB and the static part
- * of each block); a shape that does not fit gets one to itself. */
-static const size_t shared_half = 104 * 1024, shared_whole = 216 * 1024;
-enum { RANKS_MAX = 8, BLOCK_MIN = 32, BLOCK_MAX = 256, CHUNK_MAX = 64, COLUMNS_MAX = 64 };
+/* Dynamic shared memory of a block that shares its multiprocessor with another, and
+ * of one that has it for itself (228 kB, less the static part and 1 kB each). */
+static const size_t shared_half = 108 * 1024, shared_whole = 208 * 1024;
+enum { BLOCK_MIN = 32, CHUNK_MAX = 32, CLUSTER_MAX = 8 };
 
 static int ceil_div(int a, int b)
 {
@@ -17,14 +16,29 @@ static int min_int(int a, int b)
     return a < b ? a : b;
 }
 
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int power_below(int n) /* the largest power of two <= n, at least 1 */
+{
+    int power = 1;
+    while (power * 2 <= n)
+        power *= 2;
+    return power;
+}
+
 static struct divisor divisor_of(int by)
 {
-    return (struct divisor){(uint32_t)by, by > 1 ? (uint32_t)((1ull << 32) / (uint32_t)by + 1) : 0};
+    if (by == 1)
+        return (struct divisor){0, ~0};
+    return (struct divisor){(uint32_t)((1ull << 32) / (uint32_t)by + 1), 0};
 }
 
 static struct picture picture_of(int h, int w, int c, int before, int rows, int cols)
 {
-    return (struct picture){h, w, c, before, rows, cols, divisor_of(rows), divisor_of(cols)};
+    return (struct picture){h, w, c, before, rows, cols, divisor_of(rows)};
 }
 
 /* The least pitch >= floats that spreads neighbours `step` pitches apart over the
@@ -37,8 +51,8 @@ static int pitch_of(int floats, int step)
     return pitch;
 }
 
-/* Rows of a bordered picture under `block` consecutive pixels of a (h, w) grid
- * that steps by `step` and reads `window` rows: at worst, over image boundaries. */
+/* Rows of a bordered picture under `block` consecutive pixels of a (h, w) grid that
+ * steps by `step` and reads `window` rows: at worst, over image boundaries. */
 static int rows_under(const struct picture *p, int n, int block, int h, int w, int step, int window)
 {
     int grid = ceil_div(block - 1, w) + 1;
@@ -56,47 +70,53 @@ static int chunk_of(int c, int most)
     return chunk;
 }
 
-static int block_of(int pixels)
+/* How many parts `pixels` are cut into, given `blocks` for all parts: a power of two,
+ * no part smaller than `least`.  Clusters of more than 2 do not fill a chip whose
+ * groups of multiprocessors are not of equal size. */
+static int splits_of(int blocks, int pixels, int least, int tasks)
 {
-    int block = BLOCK_MIN;
-    while (block < pixels && block < BLOCK_MAX)
-        block *= 2;
-    return block;
+    int splits = min_int(power_below(blocks), power_below(pixels / least));
+    return min_int(splits, tasks >= 16 ? 2 : CLUSTER_MAX);
 }
 
-static bool fits(struct product *p, int items, size_t tile, size_t budget)
-{
-    p->stages = items > 1 ? 2 : 1;
-    p->bytes = (size_t)p->stages * (size_t)p->stage_floats * sizeof(float) + tile;
-    return p->bytes <= budget;
-}
-
-/* Tries block and chunk from the largest down; `size` fills in the floats of a
- * stage.  sources: activations that are summed over (2 for a tangent). */
+/* What a product is about; sources: activations that are summed over. */
 struct problem {
     const struct layer *l;
     const struct picture *in;
-    int n, pixels, channels, chunk_min, sources;
+    int n, pixels, channels, chunk_min, sources, slice, warps, stages;
+    size_t shared;
 };
 typedef void size_fn(const struct problem *q, struct product *p);
 
-static struct product product_of(const struct problem *q, size_fn *size)
+/* Whether the product's stages fit: as many as there are items, two at least. */
+static bool fits(const struct problem *q, struct product *p, size_t join)
 {
-    struct product p = {0};
-    size_t tile = (size_t)WARPS * 32 * TILE_PITCH * sizeof(float);
-    for (int whole = 0; whole < 2; whole++)
-        for (p.block = block_of(q->pixels); p.block >= BLOCK_MIN; p.block /= 2)
-            for (p.chunk = CHUNK_MAX; p.chunk >= q->chunk_min; p.chunk /= 2) {
-                if (p.chunk > q->chunk_min && q->channels % p.chunk)
-                    continue;
-                p.mgroups = p.block / BLOCK_MIN;
-                p.kgroups = WARPS / p.mgroups;
-                size(q, &p);
-                int items = ceil_div(q->pixels, p.block) * ceil_div(q->channels, p.chunk);
-                if (fits(&p, items * q->sources, tile, whole ? shared_whole : shared_half))
-                    return p;
-            }
-    return p; /* as small as it gets; a launch that cannot be says so at sync */
+    int items = ceil_div(q->pixels, p->block) * ceil_div(q->channels, p->chunk) * q->sources;
+    for (p->stages = min_int(items, q->stages); p->stages > 0; p->stages--) {
+        p->bytes = (size_t)p->stages * (size_t)p->stage_floats * sizeof(float) + join;
+        if (p->bytes <= q->shared && p->stages >= min_int(items, 2))
+            return true;
+    }
+    return false;
+}
+
+/* The largest block of pixels that fits, with the largest chunk of channels.  `floats`:
+ * accumulators of a thread. */
+static void fit_product(const struct problem *q, struct product *p, size_fn *size, int floats)
+{
+    int block = BLOCK_MIN;
+    while (block < q->pixels && block < q->warps * BLOCK_MIN)
+        block *= 2;
+    for (p->block = block; p->block >= BLOCK_MIN; p->block /= 2)
+        for (p->chunk = chunk_of(q->channels, CHUNK_MAX); p->chunk >= q->chunk_min; p->chunk /= 2) {
+            p->mgroups = p->block / BLOCK_MIN;
+            p->kgroups = q->warps / p->mgroups;
+            size(q, p);
+            if (fits(q, p, (size_t)((q->warps - p->mgroups) * 32 * floats) * sizeof(float)))
+                return;
+        }
+    p->block = BLOCK_MIN; /* as small as it gets; a launch that cannot be says so at sync */
+    p->chunk = q->chunk_min;
 }
 
 static void forward_size(const struct problem *q, struct product *p)
@@ -106,7 +126,32 @@ static void forward_size(const struct problem *q, struct product *p)
     p->pitch = pitch_of(p->chunk, l->stride);
     p->weights = pitch_of((9 * p->chunk + 7) / 8 * 8, 1);
     p->picture_floats = rows * q->in->cols * p->pitch;
-    p->stage_floats = p->picture_floats + SLICE * p->weights;
+    p->stage_floats = p->picture_floats + q->slice * p->weights;
+}
+
+/* Slices of 32 channels read the pictures half as often as those of 16, but blocks
+ * must share the pixels to fill the chip: for few pixels, weights are the larger part. */
+static void plan_forward(struct conv_plan *plan, const struct device *d, const struct layer_call *c)
+{
+    const struct layer *l = c->l;
+    int pixels = c->b->n * l->conv_h * l->conv_w, in = channels(l->in_c), tasks = c->b->tasks;
+    bool wide = l->out_c > 32 || (l->out_c > 16 && tasks < 16);
+    plan->slice = wide && pixels > 128 ? 32 : 16;
+    int slices = ceil_div(l->out_c, plan->slice);
+    struct product *p = &plan->forward;
+    p->splits = splits_of(d->blocks / 2 / max_int(1, tasks * slices), pixels, 32, tasks);
+    struct problem q = {l,
+                        &plan->in,
+                        c->b->n,
+                        ceil_div(pixels, p->splits),
+                        in,
+                        chunk_of(in, 8),
+                        c->rx ? 2 : 1,
+                        plan->slice,
+                        FORWARD_WARPS,
+                        3,
+                        shared_whole};
+    fit_product(&q, p, forward_size, plan->slice);
 }
 
 static void dx_size(const struct problem *q, struct product *p)
@@ -115,78 +160,83 @@ static void dx_size(const struct problem *q, struct product *p)
     int window = l->stride == 1 ? 3 : 2;
     int rows = rows_under(q->in, q->n, p->block, l->conv_h, l->conv_w, 1, window);
     p->pitch = pitch_of(p->chunk, 1);
-    p->weights = TILE_PITCH;
+    p->weights = DX_PITCH;
     p->picture_floats = rows * q->in->cols * p->pitch;
-    p->stage_floats = p->picture_floats + 9 * p->chunk * p->weights;
+    p->stage_floats = p->picture_floats + 9 * p->chunk * DX_PITCH;
 }
 
-/* dW sums over the pixels; a stage holds `block` of them: x with its border, dz,
- * and where each pixel's corner lies. */
-static void plan_dw(struct conv_plan *plan, const struct layer *l, int n, int sources, int ranks)
+static void plan_dx(struct conv_plan *plan, const struct device *d, const struct layer_call *c)
+{
+    const struct layer *l = c->l;
+    int cells = c->b->n * l->conv_h * l->conv_w, out = max_int(channels(l->out_c), 8);
+    struct product *p = &plan->dx;
+    int units = max_int(1, c->b->tasks * slices(l->in_c));
+    p->splits = min_int(power_below(d->blocks / 2 / units), power_below(cells / 64));
+    struct problem q = {l,     &plan->dz, c->b->n,         ceil_div(cells, p->splits),
+                        out,   8,         c->v.at ? 2 : 1, SLICE,
+                        WARPS, 2,         shared_half};
+    fit_product(&q, p, dx_size, l->stride * l->stride * 16);
+}
+
+/* dW sums over the pixels; a stage holds `block` of them: x with its border, dz, and
+ * where each pixel's corner lies. */
+static void fit_dw(struct conv_plan *plan, const struct layer *l, int n)
 {
     struct product *p = &plan->dw;
-    int in = channels(l->in_c), out = channels(l->out_c), pixels = n * l->conv_h * l->conv_w;
-    plan->width = min_int(chunk_of(in, SLICE), in); /* 4, 8 or 16 input channels */
-    plan->columns = 8;
-    while (plan->columns < out && plan->columns < COLUMNS_MAX)
-        plan->columns *= 2;
-    while (plan->columns > 8 && ceil_div(in, plan->width) * ceil_div(out, plan->columns) < ranks)
-        plan->columns /= 2;
-    plan->ngroups = ceil_div(plan->columns, 16);
-    p->mgroups = 9 * plan->width > 80 ? 2 : 1; /* 5 tiles of 16 rows a warp */
+    int places = p->mgroups * plan->ngroups;
+    size_t join = (size_t)max_int(p->kgroups - 1, 1) * (size_t)places * 32 * 48;
+    for (p->block = 128; p->block >= 8; p->block /= 2) {
+        int rows = rows_under(&plan->in, n, p->block, l->conv_h, l->conv_w, l->stride, 3);
+        p->picture_floats = rows * plan->in.cols * p->pitch;
+        p->stage_floats = p->picture_floats + p->block * (p->weights + 1);
+        for (p->stages = 4; p->stages >= 2; p->stages--) {
+            size_t floats = (size_t)p->stages * (size_t)p->stage_floats;
+            p->bytes = (floats > join ? floats : join) * sizeof(float);
+            if (p->bytes <= shared_half)
+                return;
+        }
+    }
+    p->block = 8; /* as small as it gets; a launch that cannot be says so at sync */
+    p->stages = 2;
+}
+
+static void plan_dw(struct conv_plan *plan, const struct device *d, const struct layer_call *c)
+{
+    const struct layer *l = c->l;
+    struct product *p = &plan->dw;
+    int in = channels(l->in_c), out = slices(l->out_c) * SLICE, n = c->b->n;
+    int pixels = n * l->conv_h * l->conv_w, tasks = c->b->tasks;
+    int blocks = d->blocks / (c->dx ? 2 : 1) / max_int(1, tasks); /* of a task */
+    plan->width = chunk_of(in, SLICE);                            /* 4, 8 or 16 input channels */
+    plan->columns = out > 32 ? 64 : 32;
+    int units = in / plan->width * ceil_div(out, plan->columns);
+    p->splits = min_int(power_below(blocks / units), power_below(pixels / 64));
+    p->splits = min_int(p->splits, tasks >= 16 ? 4 : CLUSTER_MAX);
+    while (c->dx && slices(l->in_c) * plan->dx.splits % p->splits)
+        p->splits /= 2;
+    plan->ngroups = ceil_div(ceil_div(9 * plan->width, 16), 3);
+    p->mgroups = plan->columns / 32;
     p->kgroups = WARPS / (p->mgroups * plan->ngroups);
     p->chunk = plan->width;
     p->pitch = pitch_of(plan->width, l->stride);
     p->weights = pitch_of(plan->columns, 1);
-    size_t least = (size_t)(WARPS - p->mgroups * plan->ngroups) * 32 * 40 * sizeof(float);
-    for (int whole = 0; whole < 2; whole++)
-        for (p->block = 128; p->block >= BLOCK_MIN; p->block /= 2) {
-            int rows = rows_under(&plan->in, n, p->block, l->conv_h, l->conv_w, l->stride, 3);
-            p->picture_floats = rows * plan->in.cols * p->pitch;
-            p->stage_floats = p->picture_floats + p->block * (p->weights + 1);
-            bool small = fits(p, ceil_div(pixels, p->block) * sources, 0,
-                              whole ? shared_whole : shared_half);
-            p->bytes = p->bytes > least ? p->bytes : least;
-            if (small)
-                return;
-        }
-}
-
-/* Blocks of a cluster: enough to fill the chip, at most 8 (what every GPU with
- * clusters can do). */
-static int ranks_of(const struct device *d, int tasks)
-{
-    int ranks = RANKS_MAX;
-    while (ranks > 1 && tasks * ranks > d->blocks)
-        ranks /= 2;
-    return ranks;
+    fit_dw(plan, l, n);
 }
 
 static void conv_plan(const struct device *d, const struct layer_call *c, struct conv_plan *plan)
 {
     const struct layer *l = c->l;
-    int n = c->b->n, in = channels(l->in_c), out = channels(l->out_c), s = l->stride;
-    int groups = 1, sources = c->v.at && c->rx ? 2 : 1, pixels = n * l->conv_h * l->conv_w;
-    *plan = (struct conv_plan){.ranks = ranks_of(d, c->b->tasks)};
-    while (groups < slices(l->out_c) && groups < plan->ranks)
-        groups *= 2;
-    plan->splits = plan->ranks / groups;
-    plan->rounds = ceil_div(slices(l->out_c), groups);
-    plan->in =
-        picture_of(l->in_h, l->in_w, in, 1, (l->conv_h - 1) * s + 3, (l->conv_w - 1) * s + 3);
-    plan->dz = picture_of(l->conv_h, l->conv_w, out, s == 1, l->conv_h + (s == 1 ? 2 : 1),
-                          l->conv_w + (s == 1 ? 2 : 1));
-
-    struct problem forward = {l, &plan->in, n, ceil_div(pixels, plan->splits), in, 4, sources};
-    forward.chunk_min = chunk_of(in, 8);
-    plan->forward = product_of(&forward, forward_size);
-
-    int dx_ranks = plan->ranks > 1 ? plan->ranks / 2 : 1;
-    plan->dx_splits = dx_ranks / slices(l->in_c) > 1 ? dx_ranks / slices(l->in_c) : 1;
-    struct problem dx = {l, &plan->dz,      n, ceil_div(pixels, plan->dx_splits), out,
-                         8, c->v.at ? 2 : 1};
-    plan->dx = product_of(&dx, dx_size);
-    plan_dw(plan, l, n, sources, c->dx ? dx_ranks : plan->ranks);
+    int s = l->stride, border = s == 1 ? 2 : 1, outputs = c->b->n * l->out_h * l->out_w;
+    *plan = (struct conv_plan){.by_w = divisor_of(l->conv_w), .by_h = divisor_of(l->conv_h)};
+    plan->in = picture_of(l->in_h, l->in_w, channels(l->in_c), 1, (l->conv_h - 1) * s + 3,
+                          (l->conv_w - 1) * s + 3);
+    plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,
+                          l->conv_w + border);
+    plan->norm_splits = splits_of(d->blocks / max_int(1, c->b->tasks * slices(l->out_c)), outputs,
+                                  256, c->b->tasks);
+    plan_forward(plan, d, c);
+    plan_dx(plan, d, c);
+    plan_dw(plan, d, c);
 }
 
 void cuda_conv_args(const struct device *d, const struct layer_call *c, struct conv_args *a)

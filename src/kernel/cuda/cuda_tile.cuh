@@ -1,9 +1,11 @@
-/* cuda_tile.cuh - staging in shared memory, products of tiles on tensor cores,
- * and sums over a cluster.
+/* cuda_tile.cuh - staging in shared memory, products of tiles on tensor cores, and
+ * sums over a cluster.
  *
  * A warp multiplies tiles of 16 x 8 by 8 x 8 (mma.m16n8k8).  With g = lane / 4 and
  * t = lane % 4 a thread holds rows g, g + 8 and columns 2t, 2t + 1 of the result.
- * In plain fp32 the same thread computes the same elements with FMAs.
+ * Which pixel, channel or term of a sum a row, column or k stands for is ours to
+ * choose: always so that a thread reads and writes neighbours.  In plain fp32 the
+ * same thread computes the same elements with FMAs.
  */
 #ifndef CUDA_TILE_CUH
 #define CUDA_TILE_CUH
@@ -20,13 +22,22 @@ static __device__ __forceinline__ void wait_for_previous(void)
 
 /* ---- copies into shared memory ---- */
 
-/* 16 bytes, or zeros where !inside (`from` must be readable all the same). */
-static __device__ __forceinline__ void copy16(float *to, const float *from, bool inside)
+static __device__ __forceinline__ uint32_t shared_address(const void *at)
 {
-    uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+    return (uint32_t)__cvta_generic_to_shared(at);
+}
+
+/* 16 bytes, or zeros where !inside (`from` must be readable all the same). */
+static __device__ __forceinline__ void copy16(uint32_t to, const float *from, bool inside)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                  "r"(inside ? 16 : 0)
                  : "memory");
+}
+
+static __device__ __forceinline__ void copy16(float *to, const float *from, bool inside)
+{
+    copy16(shared_address(to), from, inside);
 }
 
 static __device__ __forceinline__ void copies_end(void)
@@ -34,63 +45,105 @@ static __device__ __forceinline__ void copies_end(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits until all but the latest `LEFT` groups of copies have arrived. */
+/* Waits until all but the latest LEFT groups of copies have arrived. */
 template <int LEFT> static __device__ __forceinline__ void copies_wait(void)
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
 
-static __device__ __forceinline__ int divide(int n, struct divisor d)
+/* Waits for the oldest of `stages` groups of copies, 4 at most. */
+static __device__ __forceinline__ void wait_stage(int stages)
 {
-    return d.by == 1 ? n : (int)__umulhi((uint32_t)n, d.factor);
+    if (stages == 1)
+        copies_wait<0>();
+    else if (stages == 2)
+        copies_wait<1>();
+    else if (stages == 3)
+        copies_wait<2>();
+    else
+        copies_wait<3>();
 }
 
-/* Rows first..first+rows-1 of the tall picture, channels c0..c0+chunk-1 (a power of
- * two), to (rows, cols, pitch). */
-static __device__ void stage_picture(const struct picture &p, const float *from, int n, int first,
-                                     int rows, int c0, int chunk, int pitch, float *to)
+static __device__ __forceinline__ int divide(int n, struct divisor d)
 {
-    int shift = 29 - __clz(chunk), quad = (threadIdx.x & ((1 << shift) - 1)) * 4;
-    for (int at = threadIdx.x >> shift; at < rows * p.cols; at += THREADS >> shift) {
-        int row = divide(at, p.by_cols), x = at - row * p.cols - p.before;
-        int image = divide(first + row, p.by_rows);
-        int y = first + row - image * p.rows - p.before;
-        bool inside = image < n && y >= 0 && y < p.h && x >= 0 && x < p.w && c0 + quad < p.c;
-        size_t offset = (((size_t)image * p.h + y) * p.w + x) * p.c + c0 + quad;
-        copy16(to + at * pitch + quad, inside ? from + offset : from, inside);
+    return (int)__umulhi((uint32_t)n, d.factor) + (n & d.one);
+}
+
+static __device__ __forceinline__ int log2_of(int power)
+{
+    return 31 - __clz(power);
+}
+
+/* Rows first..first+rows-1 of the tall picture, channels c0..c0+chunk-1 (a power of two
+ * up to 128), to (rows, cols, pitch).  A warp per row; a lane stays with its channels. */
+template <int WARPS>
+static __device__ __forceinline__ void stage_picture(const struct picture &p, const float *from,
+                                                     int n, int first, int rows, int c0, int chunk,
+                                                     int pitch, float *to)
+{
+    int shift = log2_of(chunk) - 2, lane = threadIdx.x % 32, c = (lane & ((1 << shift) - 1)) * 4;
+    int x0 = lane >> shift, step = 32 >> shift, line = p.cols * pitch;
+    bool mine = c0 + c < p.c;
+    uint32_t out = shared_address(to) + 4 * (x0 * pitch + c);
+    const float *in = from + (x0 - p.before) * p.c + c0 + c;
+    for (int row = threadIdx.x / 32; row < rows; row += WARPS) {
+        int image = divide(first + row, p.by_rows), y = first + row - image * p.rows - p.before;
+        bool real = mine && image < n && (unsigned)y < (unsigned)p.h;
+        const float *source = in + (image * p.h + y) * p.w * p.c;
+        uint32_t target = out + 4 * row * line;
+#pragma unroll 4
+        for (int x = x0; x < p.cols; x += step) {
+            bool inside = real && (unsigned)(x - p.before) < (unsigned)p.w;
+            copy16(target, inside ? source : from, inside);
+            source += step * p.c;
+            target += 4 * step * pitch;
+        }
     }
 }
 
 /* ---- products ---- */
 
-static __device__ __forceinline__ uint32_t tf32(float x)
+/* To the nearest TF32: the unit drops the last 13 bits. */
+static __device__ __forceinline__ float round_tf32(float x)
 {
-    return __float_as_uint(x) + 0x1000u; /* to nearest: the unit drops the last 13 bits */
+    return __uint_as_float((__float_as_uint(x) + 0x1000u) & ~0x1fffu);
 }
 
-static __device__ __forceinline__ void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
-                                           uint32_t b1)
+/* Rounds 16 bytes of shared memory in place. */
+static __device__ __forceinline__ void round16(float *at)
 {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    float4 v = *(float4 *)at;
+    *(float4 *)at = make_float4(round_tf32(v.x), round_tf32(v.y), round_tf32(v.z), round_tf32(v.w));
 }
 
-/* The two rows of a tile a thread holds, two neighbouring values of the sum each.
- * The order of a sum is free: k = t and t + 4 are neighbours 2t and 2t + 1. */
-static __device__ __forceinline__ void rows_tf32(uint32_t (&a)[4], const float *row0,
+static __device__ __forceinline__ void mma(float (&c)[4], const float (&a)[4], float b0, float b1)
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+static __device__ __forceinline__ float2 pair_at(const float *at)
+{
+    return *(const float2 *)at;
+}
+
+/* The two rows of a tile a thread holds, two neighbouring terms of the sum each:
+ * k = t and t + 4 stand for neighbours 2t and 2t + 1. */
+static __device__ __forceinline__ void load_rows(float (&a)[4], const float *row0,
                                                  const float *row1)
 {
-    float2 low = *(const float2 *)row0, high = *(const float2 *)row1;
-    a[0] = tf32(low.x);
-    a[1] = tf32(high.x);
-    a[2] = tf32(low.y);
-    a[3] = tf32(high.y);
+    float2 low = pair_at(row0), high = pair_at(row1);
+    a[0] = low.x;
+    a[1] = high.x;
+    a[2] = low.y;
+    a[3] = high.y;
 }
 
-/* c += (two rows, two values) x (two values, two columns) in fp32: b0 and b1 hold
- * the two values of a column each. */
+/* c += (two rows, two terms) x (two terms, two columns) in fp32: b0 and b1 hold the
+ * two terms of a column each. */
 static __device__ __forceinline__ void fma_pairs(float (&c)[4], float2 row0, float2 row1, float2 b0,
                                                  float2 b1)
 {
@@ -100,82 +153,125 @@ static __device__ __forceinline__ void fma_pairs(float (&c)[4], float2 row0, flo
     c[3] = fmaf(row1.y, b1.y, fmaf(row1.x, b1.x, c[3]));
 }
 
-/* A warp's 32 x 16 result into its place of tile (kgroups, block, 20). */
-static __device__ __forceinline__ void tile_put(float *tile, const struct product &p,
-                                                const float (&acc)[2][2][4])
+/* Adds the kgroups' accumulators to those of the first, in order, through shared
+ * memory: `places` warps in each group. */
+template <int N>
+static __device__ __forceinline__ void join_groups(float *acc, int kgroup, int kgroups, int place,
+                                                   int places, float *shared)
 {
-    int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    float *at = tile + ((warp / p.mgroups) * p.block + (warp % p.mgroups) * 32) * TILE_PITCH;
-    for (int m = 0; m < 2; m++)
-        for (int n = 0; n < 2; n++)
-            for (int h = 0; h < 2; h++)
-                *(float2 *)(at + (m * 16 + h * 8 + g) * TILE_PITCH + n * 8 + 2 * t) =
-                    make_float2(acc[m][n][2 * h], acc[m][n][2 * h + 1]);
-}
-
-/* Four channels of a row of the tile, summed over the kgroups. */
-static __device__ __forceinline__ float4 tile_get(const float *tile, const struct product &p,
-                                                  int row, int quad)
-{
-    float4 sum = *(const float4 *)(tile + row * TILE_PITCH + quad);
-    for (int k = 1; k < p.kgroups; k++) {
-        float4 more = *(const float4 *)(tile + (k * p.block + row) * TILE_PITCH + quad);
-        sum.x += more.x;
-        sum.y += more.y;
-        sum.z += more.z;
-        sum.w += more.w;
+    float *mine = shared + ((kgroup - 1) * places + place) * (N * 32) + threadIdx.x % 32 * 4;
+    if (kgroup > 0 && kgroup < kgroups)
+#pragma unroll
+        for (int i = 0; i < N; i += 4)
+            *(float4 *)(mine + i * 32) = make_float4(acc[i], acc[i + 1], acc[i + 2], acc[i + 3]);
+    __syncthreads();
+    for (int other = 1; kgroup == 0 && other < kgroups; other++) {
+        const float *more = mine + other * places * (N * 32);
+#pragma unroll
+        for (int i = 0; i < N; i += 4) {
+            float4 v = *(const float4 *)(more + i * 32);
+            acc[i] += v.x;
+            acc[i + 1] += v.y;
+            acc[i + 2] += v.z;
+            acc[i + 3] += v.w;
+        }
     }
-    return sum;
 }
 
-/* ---- sums of 16 channels over a block and over the blocks that share a slice ---- */
+/* ---- sums over a block, and over the blocks that share a slice ---- */
 
-enum { SUMS_MAX = 4 };
-struct sums {
-    double warp[WARPS][SUMS_MAX][SLICE], block[SUMS_MAX][SLICE], total[SUMS_MAX][SLICE];
+/* NS sums of CHANNELS channels, of each warp and then of all. */
+template <int NW, int NS, int CHANNELS> struct sums {
+    double warp[NW][NS][CHANNELS], block[NS][CHANNELS], total[NS][CHANNELS];
 };
 
-/* v: this thread's share of NS sums, for channels 4 (thread % 4).. of the slice.
- * The total is left in s->total.  Always in the same order. */
-template <int NS>
-static __device__ void add_up(double (&v)[NS][4], struct sums *s, int rank, int splits)
+/* Sums v (4 or 8 channels) over the lanes of equal t, each lane left with one of the
+ * channels: channel_of_lane(). */
+template <int CH> static __device__ __forceinline__ float spread_sum(const float (&v)[CH])
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = threadIdx.x / SLICE,
-        c = threadIdx.x % SLICE;
-    for (int k = 0; k < NS; k++)
-        for (int j = 0; j < 4; j++) {
-            for (int step = 4; step < 32; step *= 2)
-                v[k][j] += __shfl_xor_sync(~0u, v[k][j], step);
-            if (lane < 4)
-                s->warp[warp][k][lane * 4 + j] = v[k][j];
+    int lane = threadIdx.x % 32;
+    float four[4], two[2], one;
+    for (int i = 0; i < 4; i++)
+        four[i] = v[i];
+    if (CH == 8)
+        for (int i = 0; i < 4; i++) {
+            float keep = lane & 4 ? v[CH - 4 + i] : v[i], give = lane & 4 ? v[i] : v[CH - 4 + i];
+            four[i] = keep + __shfl_xor_sync(~0u, give, 4);
         }
+    for (int i = 0; i < 2; i++) {
+        float keep = lane & 8 ? four[2 + i] : four[i], give = lane & 8 ? four[i] : four[2 + i];
+        two[i] = keep + __shfl_xor_sync(~0u, give, 8);
+    }
+    float keep = lane & 16 ? two[1] : two[0], give = lane & 16 ? two[0] : two[1];
+    one = keep + __shfl_xor_sync(~0u, give, 16);
+    return CH == 8 ? one : one + __shfl_xor_sync(~0u, one, 4);
+}
+
+template <int CH> static __device__ __forceinline__ int channel_of_lane(void)
+{
+    int lane = threadIdx.x % 32;
+    return (CH == 8 && lane & 4 ? 4 : 0) + (lane & 8 ? 2 : 0) + (lane & 16 ? 1 : 0);
+}
+
+/* The first `used` sums of the first `warps` warps to s->total: over the block, then over
+ * the `splits` blocks of the cluster.  Always in one order. */
+template <int NW, int NS, int CHANNELS>
+static __device__ void add_up(struct sums<NW, NS, CHANNELS> *s, int used, int warps, int splits)
+{
+    int i = threadIdx.x / CHANNELS, c = threadIdx.x % CHANNELS;
     __syncthreads();
-    if (i < NS) {
+    if (i < used) {
         double sum = 0;
-        for (int w = 0; w < WARPS; w++)
+        for (int w = 0; w < warps; w++)
             sum += s->warp[w][i][c];
         s->block[i][c] = s->total[i][c] = sum;
     }
     if (splits > 1) {
         cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
         cluster.sync();
-        if (i < NS) {
+        if (i < used) {
             double sum = 0;
             for (int p = 0; p < splits; p++)
-                sum += cluster.map_shared_rank(s, rank / splits * splits + p)->block[i][c];
+                sum += cluster.map_shared_rank(s, p)->block[i][c];
             s->total[i][c] = sum;
         }
     }
     __syncthreads();
 }
 
-/* Before shared memory that other blocks read is written again, or gone. */
-static __device__ __forceinline__ void blocks_meet(int ranks)
+/* Before a block whose shared memory others read may end. */
+static __device__ __forceinline__ void cluster_ends(int splits)
 {
-    if (ranks > 1)
+    if (splits > 1)
         cooperative_groups::this_cluster().sync();
-    else
-        __syncthreads();
+}
+
+/* ---- channels ---- */
+
+static __device__ __forceinline__ const float *tensor_at(const struct vec &v, int task,
+                                                         const struct layer &l, int which)
+{
+    return (const float *)v.at + (size_t)task * v.stride + l.offset[which];
+}
+
+static __device__ __forceinline__ float *stat_at(const struct conv_args &a, const struct cache &k,
+                                                 int task, int which)
+{
+    return k.stats + (size_t)(which * a.tasks + task) * a.out_rows;
+}
+
+static __device__ __forceinline__ void load4(float (&to)[4], const float *from)
+{
+    float4 v = __ldcg((const float4 *)from); /* other blocks may have written it */
+    to[0] = v.x;
+    to[1] = v.y;
+    to[2] = v.z;
+    to[3] = v.w;
+}
+
+static __device__ __forceinline__ void store4(float *to, const float *v)
+{
+    *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
 }
 
 #endif

@@ -1,0 +1,211 @@
+/* cuda_dw.cuh - dW = x * dz summed over pixels, and the tangent RdW = x * Rdz + rx * dz.
+ *
+ * Rows are output channels, columns (tap, input channel).  A warp computes 32 rows x
+ * 48 columns, as 2 x 6 tiles.  Row g (and g + 8) of tile i is channel 4 g + 2 i (+ 1);
+ * column c of tile 2 p + j is column 16 p + 2 c + j: a thread reads 4 neighbouring
+ * channels of dz, 2 of x, and holds 4 neighbouring columns.
+ */
+#ifndef CUDA_DW_CUH
+#define CUDA_DW_CUH
+
+#include "cuda_tile.cuh"
+
+enum { PAIRS = 3, DW_FLOATS = 2 * 2 * PAIRS * 4 };
+
+/* A block's unit: input channels c0.. (width), output channels o0.. (columns), and of
+ * the pixels first..last-1; the parts of the pixels are a cluster. */
+struct dw_unit {
+    int task, n, c0, o0, part, first, last;
+};
+
+/* The tall picture's row where the window of conv pixel m begins, and its column. */
+static __device__ __forceinline__ int x_row(const struct conv_args &a, int m, int *x)
+{
+    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
+    *x = (m - row * a.l.conv_w) * a.l.stride;
+    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
+}
+
+/* Item = (source, block of pixels), in that order.  A stage holds x, then dz (block,
+ * columns), then where each pixel's corner lies in x. */
+template <bool TANGENT>
+static __device__ void stage_dw(const struct conv_args &a, const struct dw_unit &u, int item,
+                                int blocks, float *stages)
+{
+    const struct product &p = a.plan.dw;
+    int source = item >= blocks, m0 = u.first + (item - source * blocks) * p.block, x;
+    int end = min(m0 + p.block, u.last);
+    int top = x_row(a, m0, &x), rows = x_row(a, end - 1, &x) + 3 - top;
+    const float *from = source ? a.rx : a.x;
+    const float *dz = TANGENT && !source ? a.tangent.dz : a.cache.dz;
+    float *to = stages + item % p.stages * p.stage_floats;
+    from += (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c;
+    dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
+    stage_picture<WARPS>(a.plan.in, from, u.n, top, rows, u.c0, p.chunk, p.pitch, to);
+    to += p.picture_floats;
+    int shift = log2_of(a.plan.columns) - 2, quad = (threadIdx.x & ((1 << shift) - 1)) * 4;
+    bool column = u.o0 + quad < a.out_c;
+#pragma unroll 4
+    for (int i = threadIdx.x >> shift; i < p.block; i += THREADS >> shift) {
+        bool inside = column && m0 + i < end;
+        copy16(to + i * p.weights + quad,
+               inside ? dz + (size_t)(m0 + i) * a.out_c + u.o0 + quad : dz, inside);
+    }
+    int *corner = (int *)(to + p.block * p.weights);
+    for (int i = threadIdx.x; i < p.block; i += THREADS) {
+        int row = x_row(a, min(m0 + i, end - 1), &x) - top;
+        corner[i] = (row * a.plan.in.cols + x) * p.pitch;
+    }
+}
+
+/* Where column n = (tap, channel) of the unit reads, from a pixel's corner. */
+static __device__ __forceinline__ int column_at(const struct conv_args &a, int n)
+{
+    int shift = log2_of(a.plan.width), tap = n >> shift;
+    return tap < 9
+               ? (tap / 3 * a.plan.in.cols + tap % 3) * a.plan.dw.pitch + (n & (a.plan.width - 1))
+               : 0;
+}
+
+/* One step of 8 pixels on tensor cores. */
+static __device__ __forceinline__ void multiply_pixels(const float *near, const float *far,
+                                                       const float *dz, int pitch,
+                                                       const int (&column)[PAIRS],
+                                                       float (&acc)[2][2 * PAIRS][4])
+{
+    float4 a0 = *(const float4 *)dz, a1 = *(const float4 *)(dz + 4 * pitch);
+    float rows[2][4] = {{a0.x, a0.y, a1.x, a1.y}, {a0.z, a0.w, a1.z, a1.w}};
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        float2 b0 = pair_at(near + column[i]), b1 = pair_at(far + column[i]);
+        for (int m = 0; m < 2; m++) {
+            mma(acc[m][2 * i], rows[m], b0.x, b1.x);
+            mma(acc[m][2 * i + 1], rows[m], b0.y, b1.y);
+        }
+    }
+}
+
+/* One pixel in fp32; dz: 4 channels, at: 4 columns of each pair. */
+static __device__ __forceinline__ void multiply_pixel(const float *at, float4 dz,
+                                                      const int (&column)[PAIRS],
+                                                      float (&acc)[2][2 * PAIRS][4])
+{
+    float d[4] = {dz.x, dz.y, dz.z, dz.w};
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        float4 v = *(const float4 *)(at + column[i]);
+        float x[4] = {v.x, v.y, v.z, v.w};
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < 4; c++) {
+                float &sum = acc[r / 2][2 * i + c % 2][2 * (r % 2) + c / 2];
+                sum = fmaf(d[r], x[c], sum);
+            }
+    }
+}
+
+template <bool FULL>
+static __device__ __forceinline__ void
+multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgroup, int row,
+            const int (&column)[PAIRS], float (&acc)[2][2 * PAIRS][4])
+{
+    const struct product &p = a.plan.dw;
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const float *dz = stage + p.picture_floats + row + 4 * g;
+    const int *corner = (const int *)(stage + p.picture_floats + p.block * p.weights);
+#pragma unroll 2
+    for (int k = kgroup * 8; k < pixels; k += p.kgroups * 8) {
+        if (FULL)
+            for (int i = k; i < k + 8; i++)
+                multiply_pixel(stage + corner[i], *(const float4 *)(dz + i * p.weights), column,
+                               acc);
+        else
+            multiply_pixels(stage + corner[k + t], stage + corner[k + t + 4],
+                            dz + (k + t) * p.weights, p.weights, column, acc);
+    }
+}
+
+/* Four neighbouring columns of an output channel: `quad` counts (pair, channel). */
+static __device__ __forceinline__ void keep_quad(const struct conv_args &a, const struct dw_unit &u,
+                                                 int pair, int row, int quad, const float *v)
+{
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, shift = log2_of(a.plan.width);
+    int n = (pair + quad / 4) * 16 + 4 * t, tap = n >> shift, c = u.c0 + (n & (a.plan.width - 1));
+    int o = u.o0 + row + 4 * g + quad % 4;
+    float *dw = (float *)a.grad.at + (size_t)u.task * a.grad.stride + a.l.offset[TENSOR_WEIGHT];
+    if (tap < 9 && o < a.out_rows)
+        store4(dw + (o * 9 + tap) * a.in_c + c, v);
+}
+
+/* A warp's sums to memory; where blocks share the pixels, each adds up a part of them
+ * over the cluster, in order. */
+static __device__ void keep_dw(const struct conv_args &a, const struct dw_unit &u, int place,
+                               int pair, int row, bool mine, const float (&acc)[2][2 * PAIRS][4],
+                               float *shared)
+{
+    int splits = a.plan.dw.splits;
+    float *at = shared + (place * 4 * PAIRS * 32 + threadIdx.x % 32) * 4;
+#pragma unroll
+    for (int q = 0; q < 4 * PAIRS; q++) {
+        int i = q / 4, m = q % 4 / 2, h = q % 2 * 2;
+        float v[4] = {acc[m][2 * i][h], acc[m][2 * i + 1][h], acc[m][2 * i][h + 1],
+                      acc[m][2 * i + 1][h + 1]};
+        if (mine && splits == 1)
+            keep_quad(a, u, pair, row, q, v);
+        else if (mine)
+            store4(at + q * 128, v);
+    }
+    if (splits == 1)
+        return;
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.sync();
+    for (int q = u.part; mine && q < 4 * PAIRS; q += splits) {
+        float sum[4] = {};
+        for (int s = 0; s < splits; s++) {
+            float4 more = *(const float4 *)(cluster.map_shared_rank(at, s) + q * 128);
+            sum[0] += more.x;
+            sum[1] += more.y;
+            sum[2] += more.z;
+            sum[3] += more.w;
+        }
+        keep_quad(a, u, pair, row, q, sum);
+    }
+    cluster.sync();
+}
+
+template <bool FULL, bool TANGENT>
+static __device__ void compute_dw(const struct conv_args &a, const struct dw_unit &u, float *stages)
+{
+    const struct product &p = a.plan.dw;
+    int blocks = (u.last - u.first + p.block - 1) / p.block;
+    int items = blocks * (TANGENT && a.rx ? 2 : 1), warp = threadIdx.x / 32;
+    int places = p.mgroups * a.plan.ngroups, place = warp % places, kgroup = warp / places;
+    int pair = place / p.mgroups * PAIRS, row = place % p.mgroups * 32, column[PAIRS];
+    int each = FULL ? threadIdx.x % 4 * 4 : threadIdx.x % 32 / 4 * 2;
+    float acc[2][2 * PAIRS][4] = {};
+    for (int i = 0; i < PAIRS; i++)
+        column[i] = column_at(a, (pair + i) * 16 + each);
+    for (int item = 0; item < p.stages - 1; item++) {
+        if (item < items)
+            stage_dw<TANGENT>(a, u, item, blocks, stages);
+        copies_end();
+    }
+    for (int item = 0; item < items; item++) {
+        if (item + p.stages - 1 < items)
+            stage_dw<TANGENT>(a, u, item + p.stages - 1, blocks, stages);
+        copies_end();
+        wait_stage(p.stages);
+        __syncthreads();
+        int left = u.last - u.first - (item >= blocks ? item - blocks : item) * p.block;
+        if (kgroup < p.kgroups)
+            multiply_dw<FULL>(a, stages + item % p.stages * p.stage_floats, min(p.block, left),
+                              kgroup, row, column, acc);
+        __syncthreads();
+    }
+    if (p.kgroups > 1) {
+        join_groups<DW_FLOATS>(&acc[0][0][0], kgroup, p.kgroups, place, places, stages);
+        __syncthreads();
+    }
+    keep_dw(a, u, place, pair, row, kgroup == 0, acc, stages);
+}
+
+#endif
