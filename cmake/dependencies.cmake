@@ -43,5 +43,5 @@ mete_optional(ARCHIVE libarchive) # data/: zip, tar, xz, gzip
 mete_optional(PNG libpng)         # data/: images, contact sheets
 mete_optional(JPEG libjpeg)       # data/: images
 mete_optional(CURL libcurl)       # data/: fetching public sets
-mete_optional(FYAML libfyaml)     # config/: suites
+mete_optional(YAML yaml-0.1)      # config/: suites
 mete_optional(SQLITE sqlite3)     # store/: results

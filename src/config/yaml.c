@@ -1,4 +1,4 @@
-/* yaml.c - libfyaml's document, copied into a plain tree. */
+/* yaml.c - libyaml's events, gathered into a plain tree. */
 #include "config/yaml.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -38,139 +38,153 @@ const char *yaml_kind_name(const struct yaml *y)
     return names[y->kind];
 }
 
-#ifndef METE_HAVE_FYAML
+#ifndef METE_HAVE_YAML
 int yaml_read(struct yaml **out, const char *path, const char *text, size_t size)
 {
     (void)out, (void)text, (void)size;
-    return fail(METE_EMISSING, "%s: suites need libfyaml: install libfyaml-dev and build again",
+    return fail(METE_EMISSING, "%s: suites need libyaml: install libyaml-dev and build again",
                 path);
 }
 #else
-#include <libfyaml.h>
+#include <yaml.h>
 
 struct reader {
     const char *path;
-    char complaint[512]; /* libfyaml's first message */
+    yaml_parser_t parser;
+    yaml_event_t event; /* the one at hand */
 };
 
-/* libfyaml says "name:line:column: error: message"; the first line is the cause. */
-static void keep_complaint(struct fy_diag *diag, void *user, const char *text, size_t size)
+/* The message of libyaml, as path:line:column: message. */
+static int complain(const struct reader *r)
 {
-    (void)diag;
-    struct reader *r = user;
-    size_t used = strlen(r->complaint);
-    if (memchr(r->complaint, '\n', used))
-        return;
-    size_t room = sizeof r->complaint - 1 - used, n = size < room ? size : room;
-    memcpy(r->complaint + used, text, n);
-    r->complaint[used + n] = '\0';
+    const yaml_parser_t *p = &r->parser;
+    if (p->error == YAML_MEMORY_ERROR)
+        return fail(METE_ENOMEM, "%s: out of memory", r->path);
+    return fail(METE_EINVAL, "%s:%zu:%zu: %s", r->path, p->problem_mark.line + 1,
+                p->problem_mark.column + 1, p->problem ? p->problem : "not a YAML document");
 }
 
-static int set_text(struct reader *r, struct yaml *y, struct fy_node *node)
+static int next(struct reader *r)
 {
-    size_t size = 0;
-    const char *text = fy_node_get_scalar(node, &size);
-    struct fy_token *token = fy_node_get_scalar_token(node);
-    const struct fy_mark *mark = token ? fy_token_start_mark(token) : NULL;
-    if (mark) {
-        y->line = mark->line + 1;
-        y->column = mark->column + 1;
-    }
-    y->quoted = token && fy_token_scalar_style(token) != FYSS_PLAIN;
+    yaml_event_delete(&r->event);
+    return yaml_parser_parse(&r->parser, &r->event) ? 0 : complain(r);
+}
+
+static void place(const struct reader *r, int *line, int *column)
+{
+    *line = (int)r->event.start_mark.line + 1;
+    *column = (int)r->event.start_mark.column + 1;
+}
+
+static int set_text(struct reader *r, struct yaml *y)
+{
+    size_t size = r->event.data.scalar.length;
+    place(r, &y->line, &y->column);
+    y->quoted = r->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     y->text = mem_alloc(size + 1);
     if (size)
-        memcpy(y->text, text, size);
+        memcpy(y->text, r->event.data.scalar.value, size);
     if (strlen(y->text) != size)
         return fail(METE_EINVAL, "%s:%d:%d: a text holds a 0 byte", r->path, y->line, y->column);
     return 0;
 }
 
-static int copy(struct reader *r, struct yaml *y, struct fy_node *node, int depth);
-
-static int copy_map(struct reader *r, struct yaml *y, struct fy_node *node, int depth)
+static struct yaml *add_child(struct yaml *y)
 {
-    void *at = NULL;
-    struct fy_node_pair *pair;
-    while ((pair = fy_node_mapping_iterate(node, &at))) {
-        struct yaml *child = &y->child[y->n++], key = {.line = y->line, .column = y->column};
-        struct fy_node *name = fy_node_pair_key(pair);
-        *child = (struct yaml){.line = y->line, .column = y->column};
-        if (!name || !fy_node_is_scalar(name))
-            return fail(METE_EINVAL, "%s:%d:%d: a key of this map is not a text", r->path, y->line,
-                        y->column);
-        int err = set_text(r, &key, name);
-        child->key = key.text;
-        child->key_line = child->line = key.line;
-        child->key_column = child->column = key.column;
-        if (!err)
-            err = copy(r, child, fy_node_pair_value(pair), depth + 1);
-        if (err)
+    if ((y->n & (y->n - 1)) == 0) /* full at each power of two */
+        y->child = mem_grow(y->child, y->n ? 2 * (size_t)y->n : 1, sizeof *y->child);
+    struct yaml *child = &y->child[y->n++];
+    *child = (struct yaml){.line = y->line, .column = y->column};
+    return child;
+}
+
+static int gather(struct reader *r, struct yaml *y, int depth);
+
+/* The key at hand, and the event after it. */
+static int take_key(struct reader *r, const struct yaml *map, struct yaml *child)
+{
+    struct yaml key = {0};
+    if (r->event.type != YAML_SCALAR_EVENT)
+        return fail(METE_EINVAL, "%s:%d:%d: a key of this map is not a text", r->path, map->line,
+                    map->column);
+    int err = set_text(r, &key);
+    child->key_line = child->line = key.line;
+    child->key_column = child->column = key.column;
+    for (int i = 0; i < map->n - 1 && !err; i++)
+        if (strcmp(map->child[i].key, key.text) == 0)
+            err = fail(METE_EINVAL, "%s:%d:%d: '%s' is here twice", r->path, key.line, key.column,
+                       key.text);
+    child->key = key.text;
+    return err ? err : next(r);
+}
+
+/* The parts of a list or map, up to its end. */
+static int gather_parts(struct reader *r, struct yaml *y, int depth)
+{
+    bool map = r->event.type == YAML_MAPPING_START_EVENT;
+    y->kind = map ? YAML_MAP : YAML_LIST;
+    for (int err;;) {
+        if ((err = next(r)))
             return err;
+        if (r->event.type == YAML_MAPPING_END_EVENT || r->event.type == YAML_SEQUENCE_END_EVENT)
+            break;
+        struct yaml *child = add_child(y);
+        if ((map && (err = take_key(r, y, child))) || (err = gather(r, child, depth + 1)))
+            return err;
+    }
+    if (y->n > 0) { /* placed where its first part is */
+        const struct yaml *first = &y->child[0];
+        y->line = first->key ? first->key_line : first->line;
+        y->column = first->key ? first->key_column : first->column;
     }
     return 0;
 }
 
-static int copy_list(struct reader *r, struct yaml *y, struct fy_node *node, int depth)
-{
-    void *at = NULL;
-    struct fy_node *item;
-    while ((item = fy_node_sequence_iterate(node, &at))) {
-        struct yaml *child = &y->child[y->n++];
-        *child = (struct yaml){.line = y->line, .column = y->column};
-        int err = copy(r, child, item, depth + 1);
-        if (err)
-            return err;
-    }
-    return 0;
-}
-
-/* A container is placed where its first part is. */
-static void place_container(struct yaml *y)
-{
-    if (y->n == 0)
-        return;
-    const struct yaml *first = &y->child[0];
-    y->line = first->key ? first->key_line : first->line;
-    y->column = first->key ? first->key_column : first->column;
-}
-
-static int copy(struct reader *r, struct yaml *y, struct fy_node *node, int depth)
+/* The value that begins with the event at hand. */
+static int gather(struct reader *r, struct yaml *y, int depth)
 {
     if (depth > YAML_DEPTH_MAX)
         return fail(METE_EINVAL, "%s:%d:%d: nested deeper than %d", r->path, y->line, y->column,
                     YAML_DEPTH_MAX);
-    if (!node)
-        return fail(METE_EINVAL, "%s:%d:%d: a value is missing", r->path, y->line, y->column);
-    if (fy_node_is_alias(node))
+    switch (r->event.type) {
+    case YAML_SCALAR_EVENT:
+        return set_text(r, y);
+    case YAML_SEQUENCE_START_EVENT:
+    case YAML_MAPPING_START_EVENT:
+        return gather_parts(r, y, depth);
+    case YAML_ALIAS_EVENT:
+        place(r, &y->line, &y->column);
         return fail(METE_EINVAL, "%s:%d:%d: aliases (*name) are not read here; write it out",
                     r->path, y->line, y->column);
-    if (fy_node_is_scalar(node))
-        return set_text(r, y, node);
-    bool map = fy_node_is_mapping(node);
-    int n = map ? fy_node_mapping_item_count(node) : fy_node_sequence_item_count(node);
-    y->kind = map ? YAML_MAP : YAML_LIST;
-    y->child = mem_array((size_t)(n > 0 ? n : 1), sizeof *y->child);
-    int err = map ? copy_map(r, y, node, depth) : copy_list(r, y, node, depth);
-    if (!err)
-        place_container(y);
-    return err;
+    default:
+        return fail(METE_EINVAL, "%s:%d:%d: a value is missing", r->path, y->line, y->column);
+    }
 }
 
-/* The message of libfyaml, as path:line:column: message. */
-static int complain(const struct reader *r)
+/* One document, and nothing after it. */
+static int gather_document(struct reader *r, struct yaml *y)
 {
-    const char *message = strstr(r->complaint, "error: ");
-    int line = 1, column = 1;
-    char text[400];
-    const char *colon = strchr(r->complaint, ':');
-    if (colon)
-        sscanf(colon, ":%d:%d", &line, &column);
-    snprintf(text, sizeof text, "%s", message ? message + 7 : "not a YAML document");
-    text[strcspn(text, "\n")] = '\0';
-    return fail(METE_EINVAL, "%s:%d:%d: %s", r->path, line, column, text);
+    int err = next(r); /* the start of the stream */
+    if (!err)
+        err = next(r);
+    if (!err && r->event.type == YAML_STREAM_END_EVENT)
+        return fail(METE_EINVAL, "%s: the file holds nothing", r->path);
+    if (!err)
+        err = next(r);
+    if (!err)
+        err = gather(r, y, 0);
+    if (!err)
+        err = next(r); /* the end of the document */
+    if (!err)
+        err = next(r);
+    if (err || r->event.type == YAML_STREAM_END_EVENT)
+        return err;
+    int line, column;
+    place(r, &line, &column);
+    return fail(METE_EINVAL, "%s:%d:%d: a second document; a suite is one", r->path, line, column);
 }
 
-/* Plain text in UTF-8, without directives: on others libfyaml 0.7 may not return. */
+/* Plain text in UTF-8, without directives. */
 static int check_text(const char *path, const char *text, size_t size)
 {
     int line = 1;
@@ -194,30 +208,20 @@ static int check_text(const char *path, const char *text, size_t size)
 
 int yaml_read(struct yaml **out, const char *path, const char *text, size_t size)
 {
-    int bad = check_text(path, text, size);
-    if (bad)
-        return bad;
+    int err = check_text(path, text, size);
+    if (err)
+        return err;
+    if (size == 0)
+        return fail(METE_EINVAL, "%s: the file is empty", path);
     struct reader r = {.path = path};
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = keep_complaint;
-    diag_cfg.user = &r;
-    diag_cfg.colorize = false;
-    struct fy_diag *diag = fy_diag_create(&diag_cfg);
-    struct fy_parse_cfg cfg = {.diag = diag};
-    struct fy_document *doc = size ? fy_document_build_from_string(&cfg, text, size) : NULL;
+    if (!yaml_parser_initialize(&r.parser))
+        return fail(METE_ENOMEM, "%s: out of memory", path);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, size);
     struct yaml *y = mem_alloc(sizeof *y);
-    int err = 0;
     y->line = y->column = 1;
-    if (!doc)
-        err = size ? complain(&r) : fail(METE_EINVAL, "%s: the file is empty", path);
-    else if (!fy_document_root(doc))
-        err = fail(METE_EINVAL, "%s: the file holds nothing", path);
-    else
-        err = copy(&r, y, fy_document_root(doc), 0);
-    fy_document_destroy(doc);
-    fy_diag_destroy(diag);
+    err = gather_document(&r, y);
+    yaml_event_delete(&r.event);
+    yaml_parser_delete(&r.parser);
     if (err)
         yaml_close(y);
     else

@@ -118,7 +118,7 @@ static const char *write_suite(const char *text)
     return path;
 }
 
-#ifdef METE_HAVE_FYAML
+#ifdef METE_HAVE_YAML
 static const char good[] =
     "name: quick\n"
     "base:\n"
@@ -247,8 +247,8 @@ TEST(bad_suites_are_refused_with_line_and_column)
          ":3:21: no 'rwos' here; did you mean 'rows'?"},
         {"name: x\nbase: {bench: g}\nfigures: [{title: t, lines: [method]}]\n",
          ":3:12: expected {title: ..., x: field, lines: [fields], panels: [fields]}"},
-        {"name: x\nbase: {bench: g\n", ":3:1: missing comma in flow mapping"},
-        {"name: x\nname: y\n", ":2:1: duplicate key"},
+        {"name: x\nbase: {bench: g\n", ":3:1: did not find expected ',' or '}'"},
+        {"name: x\nname: y\n", ":2:1: 'name' is here twice"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(refused(bad[i].text, NULL, bad[i].sentence));
@@ -276,12 +276,12 @@ TESTS(T(assignments_alone_resolve_with_every_default_and_origin),
       T(bad_suites_are_refused_with_line_and_column), T(bad_set_is_refused_when_no_run_has_it),
       T(a_missing_file_is_named))
 #else
-TEST(without_libfyaml_the_package_is_named)
+TEST(without_libyaml_the_package_is_named)
 {
     struct suite *s = NULL;
     CHECK_EQ(suite_open(&s, write_suite("name: x\n"), NULL, 0, &rules), METE_EMISSING);
-    CHECK_HAS(mete_errmsg(), "libfyaml-dev");
+    CHECK_HAS(mete_errmsg(), "libyaml-dev");
 }
 TESTS(T(assignments_alone_resolve_with_every_default_and_origin),
-      T(without_libfyaml_the_package_is_named))
+      T(without_libyaml_the_package_is_named))
 #endif

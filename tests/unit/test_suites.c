@@ -24,8 +24,8 @@ static int count_runs(const char *name)
 
 TEST(every_suite_resolves_to_the_papers_grid)
 {
-#ifndef METE_HAVE_FYAML
-    SKIP("built without libfyaml");
+#ifndef METE_HAVE_YAML
+    SKIP("built without libyaml");
 #endif
     CHECK_EQ(count_runs("quick"), 3 * 2 * 2);
     CHECK_EQ(count_runs("omniglot-first"), 7 * 2);

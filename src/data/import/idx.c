@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_MAX = 4, SIDE_MAX = 1 << 14, BATCH_BYTES = 1 << 20 };
+enum { RANK_MAX = 4, SIDE_MAX = 1 << 14, ITEM_MAX = 1 << 26, BATCH_BYTES = 1 << 20 };
 enum { TYPE_U8 = 0x08, TYPE_I8, TYPE_I16 = 0x0b, TYPE_I32 };
 
 struct settings {
@@ -151,6 +151,9 @@ static int check_images(struct import *m, const struct idx *f)
         return fail(METE_EFORMAT,
                     "%s: expected images of unsigned bytes, (n, h, w) or (n, h, w, c)", f->path);
     int h = (int)f->shape[1], w = (int)f->shape[2], c = f->rank == 4 ? (int)f->shape[3] : 1;
+    if ((int64_t)h * w * c > ITEM_MAX)
+        return fail(METE_EFORMAT, "%s: images of %d x %d x %d, more than %d MiB each", f->path, h,
+                    w, c, ITEM_MAX >> 20);
     if (!m->h) {
         m->h = h, m->w = w, m->c = c;
         return m->set->transpose ? builder_shape(m->job->builder, w, h, c, false)
