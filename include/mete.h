@@ -162,6 +162,7 @@ struct mete_speed_options {
     const char *const *set;
     int threads;                               /* 0: one per core */
     double seconds;                            /* to measure for */
+    int runs;                                  /* side by side, each of `threads`; 0: one */
     int query;                                 /* query images per class; -1: as many as shots */
     void (*planned)(void *user, size_t bytes); /* told before the first step; may be NULL */
     void *user;
@@ -169,7 +170,7 @@ struct mete_speed_options {
 struct mete_speed {
     const char *device;
     int threads, meta_batch;
-    double tasks_per_s; /* by the median step: gradients, their sum and the optimiser */
+    double tasks_per_s; /* by the median step: gradients, their sum and the optimiser; of all runs */
     double gflop_per_task, gflops;
     double peak_gflops, fraction_of_peak; /* of one thread's fused multiply-adds; 0: not known */
     size_t bytes_planned, bytes_peak;
@@ -187,7 +188,7 @@ struct mete_test {     /* one model on one set of test tasks */
     double accuracy, half; /* mean over tasks and its 95 % half width */
     double before;         /* accuracy without adaptation */
     double loss, ece;      /* mean loss; expected calibration error (15 bins) */
-    double valid_accuracy; /* of the same model on validation tasks */
+    double valid_accuracy; /* of the same model on validation tasks; NAN: not scored */
 };
 typedef void mete_test_fn(void *user, const struct mete_test *t);
 
@@ -210,6 +211,7 @@ int mete_train(const struct mete_train_options *o);
 struct mete_eval_options {
     const char *model; /* a file that training left */
     const char *bench; /* NULL: the one it was trained on */
+    const char *tasks; /* NULL, or a tasks.json (mete_tasks) to score instead of the bench's own */
     const char *device;
     const char *const *set;
     int threads;
@@ -223,7 +225,7 @@ int mete_eval(const struct mete_eval_options *o);
 struct mete_planned_run {
     const char *bench, *method, *labels;
     uint64_t seed;
-    int shots; /* of training; 0: the benchmark's */
+    int shots; /* of training */
     int64_t tasks, n_labels;
     double gflop, seconds; /* of training; in all, on one thread */
 };
@@ -231,6 +233,7 @@ struct mete_run_options {
     const char *suite, *db; /* YAML file; SQLite file */
     const char *device;
     const char *const *set;
+    const char *const *only; /* NULL, or "key=pattern"s that a run must fit; NULL at the end */
     int seeds;                                                       /* 0: the suite's */
     int threads;                                                     /* 0: one per core */
     bool dry_run, print_config, retry;                               /* retry: failed runs again */

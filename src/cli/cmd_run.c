@@ -3,6 +3,7 @@
 #include "commands.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: mete run SUITE.yaml [--db results.db] [options]\n\n"
@@ -13,13 +14,15 @@ static const char usage[] =
     "  --threads N      (default: one per core)\n"
     "  --device D       cpu (default), cuda\n"
     "  --set k=v        a setting for every run\n"
+    "  --only k=P       only the runs whose setting k fits the pattern P, as in method=maml\n"
     "  --dry-run        list the runs, their labels, work and time; run nothing\n"
     "  --print-config   show every run's settings and where each came from; run nothing\n"
     "  --retry          also try again what failed before\n"
     "  --json           with --dry-run: one JSON object a line\n\n"
     "examples:\n"
     "  mete run suites/quick.yaml && mete results results.db\n"
-    "  mete run suites/table1-omniglot.yaml --db table1.db --dry-run\n";
+    "  mete run suites/table1-omniglot.yaml --db table1.db --dry-run\n"
+    "  mete run suites/table1-omniglot.yaml --db table1.db --only bench='*5w*@30K' --device cuda\n";
 
 struct total {
     int runs;
@@ -54,6 +57,18 @@ static void print_run(void *user, const struct mete_planned_run *r)
            r->gflop / 1e3, r->seconds / 60);
 }
 
+/* Runs go side by side, one thread each: the time divides. */
+static void print_total(const struct total *t, int threads)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    double lanes = threads > 0 ? threads : cores > 0 ? (double)cores : 1;
+    printf("\n%d runs, %.0f labels, %.1f TFLOP of training, %.1f minutes on one thread", t->runs,
+           t->labels, t->gflop / 1e3, t->seconds / 60);
+    if (lanes > 1)
+        printf(", %.1f on %.0f", t->seconds / 60 / lanes, lanes);
+    puts("");
+}
+
 static void print_config(void *user, const char *text)
 {
     (void)user;
@@ -65,13 +80,14 @@ int cmd_run(int argc, char **argv)
     struct total total = {0};
     struct mete_run_options o = {
         .db = "results.db", .planned = print_run, .config = print_config, .user = &total};
-    struct text_list words = {0}, set = {0};
+    struct text_list words = {0}, set = {0}, only = {0};
     const struct option_row rows[] = {
         {"--db", OPT_TEXT, &o.db},          {"--seeds", OPT_INT, &o.seeds},
         {"--threads", OPT_INT, &o.threads}, {"--device", OPT_TEXT, &o.device},
         {"--set", OPT_LIST, &set},          {"--dry-run", OPT_FLAG, &o.dry_run},
         {"--retry", OPT_FLAG, &o.retry},    {"--print-config", OPT_FLAG, &o.print_config},
-        {"--json", OPT_FLAG, &total.json},  {0},
+        {"--json", OPT_FLAG, &total.json},  {"--only", OPT_LIST, &only},
+        {0},
     };
     int err = cli_options(argc, argv, usage, rows, &words);
     if (err)
@@ -80,9 +96,9 @@ int cmd_run(int argc, char **argv)
         return cli_usage("run takes one suite, as in suites/quick.yaml");
     o.suite = words.at[0];
     o.set = set.at;
+    o.only = only.n ? only.at : NULL;
     err = mete_run(&o);
     if (!err && o.dry_run && !total.json)
-        printf("\n%d runs, %.0f labels, %.1f TFLOP of training, %.1f minutes on one thread\n",
-               total.runs, total.labels, total.gflop / 1e3, total.seconds / 60);
+        print_total(&total, o.threads);
     return err ? cli_failed(err) : EXIT_DONE;
 }

@@ -12,6 +12,7 @@ static const char usage[] =
     "  --method M     maml (default), reptile, protonet, fedavg\n"
     "  --threads N    threads (default 1; 0: one per core)\n"
     "  --seconds S    how long to measure (default 2)\n"
+    "  --runs N       so many runs side by side, as a suite has them on a GPU (default 1)\n"
     "  --query Q      query images per class (default: as many as shots)\n"
     "  --device D     cpu (default), avx512, avx2, portable, ref, cuda\n"
     "  --set k=v      a setting, such as first_order=no or train.meta_batch=4\n"
@@ -61,7 +62,8 @@ int cmd_speed(int argc, char **argv)
         {"--net", OPT_TEXT, &o.net},        {"--device", OPT_TEXT, &o.device},
         {"--threads", OPT_INT, &o.threads}, {"--seconds", OPT_REAL, &o.seconds},
         {"--query", OPT_INT, &o.query},     {"--set", OPT_LIST, &set},
-        {"--json", OPT_FLAG, &json},        {0},
+        {"--runs", OPT_INT, &o.runs},       {"--json", OPT_FLAG, &json},
+        {0},
     };
     int err = cli_options(argc, argv, usage, rows, &words);
     if (err)

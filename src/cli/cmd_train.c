@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "commands.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const char train_usage[] =
@@ -25,11 +26,13 @@ static const char train_usage[] =
 static const char eval_usage[] =
     "usage: mete eval MODEL.safetensors [BENCH] [options]\n\n"
     "Tests a model that training left, on its own benchmark or another one.\n"
+    "  --tasks FILE     the tasks of a tasks.json, which 'mete tasks -o' writes\n"
     "  --threads N      (default: one per core)\n"
     "  --device D       cpu (default), cuda\n"
     "  --set k=v        a setting, such as test.shots=1,5,10 or net.bn=support\n"
     "  --json           results as JSON, one object a line\n\n"
-    "example:\n  mete eval runs/glyphs-5w-1s-2K-protonet-active-1a2b3c4d/best.safetensors\n";
+    "examples:\n  mete eval runs/glyphs-5w-1s-2K-protonet-active-1a2b3c4d/best.safetensors\n"
+    "  mete tasks glyphs:5w-1s -o tasks.json && mete eval best.safetensors --tasks tasks.json\n";
 
 static void print_test(void *user, const struct mete_test *t)
 {
@@ -46,10 +49,12 @@ static void print_test_json(void *user, const struct mete_test *t)
 {
     (void)user;
     printf("{\"model\": \"%s\", \"shots\": %d, \"support\": \"%s\", \"bn\": \"%s\", \"tasks\": %d, "
-           "\"accuracy\": %.6f, \"half\": %.6f, \"before\": %.6f, \"loss\": %.6f, \"ece\": %.6f, "
-           "\"valid_accuracy\": %.6f}\n",
+           "\"accuracy\": %.6f, \"half\": %.6f, \"before\": %.6f, \"loss\": %.6f, \"ece\": %.6f",
            t->model, t->shots, t->support, t->bn, t->tasks, t->accuracy, t->half, t->before,
-           t->loss, t->ece, t->valid_accuracy);
+           t->loss, t->ece);
+    if (!isnan(t->valid_accuracy))
+        printf(", \"valid_accuracy\": %.6f", t->valid_accuracy);
+    puts("}");
 }
 
 static void print_config(void *user, const char *text)
@@ -98,6 +103,7 @@ int cmd_eval(int argc, char **argv)
     struct mete_eval_options o = {.user = &n};
     struct text_list words = {0}, set = {0};
     const struct option_row rows[] = {
+        {"--tasks", OPT_TEXT, &o.tasks},
         {"--device", OPT_TEXT, &o.device},
         {"--threads", OPT_INT, &o.threads},
         {"--set", OPT_LIST, &set},

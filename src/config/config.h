@@ -95,6 +95,8 @@ struct suite {
  * `seeds` > 0 replaces the file's seeds by 1..seeds. */
 int suite_open(struct suite **out, const char *path, const char *const *assignments, int seeds,
                const struct config_rules *rules);
+/* Whether a run fits every "KEY=PATTERN" (as a shell matches); NULL at the end, NULL: none. */
+bool suite_run_fits(const struct settings *run, const char *const *only);
 void suite_close(struct suite *suite); /* NULL is fine */
 /* Its `study`, "" where it has none: read first, since the rules depend on it. */
 int suite_study(const char *path, char *out, size_t size);

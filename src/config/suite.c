@@ -348,6 +348,20 @@ int suite_open(struct suite **out, const char *path, const char *const *assignme
     return err;
 }
 
+bool suite_run_fits(const struct settings *run, const char *const *only)
+{
+    for (int i = 0; only && only[i]; i++) {
+        const char *equals = strchr(only[i], '=');
+        char *key = mem_print("%.*s", equals ? (int)(equals - only[i]) : 0, only[i]);
+        const char *have = settings_get(run, key);
+        bool fits = have && fnmatch(equals + 1, have, 0) == 0;
+        free(key);
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
 int suite_study(const char *path, char *out, size_t size)
 {
     struct yaml *top = NULL;

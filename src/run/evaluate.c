@@ -144,10 +144,13 @@ int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
                                   .ledger = ledger,
                                   .model = &model,
                                   .threads = engine_pool(e)};
-        err = labeller_buy(what->support, &q, c->episodes, &c->n);
+        if (what->given)
+            memcpy(c->episodes, what->given + first, (size_t)(c->n = q.n) * sizeof *c->episodes);
+        else
+            err = labeller_buy(what->support, &q, c->episodes, &c->n);
         if (!err)
             err = score_chunk(e, what, c, first, &score);
-        for (int i = 0; i < c->n; i++)
+        for (int i = 0; i < c->n && !what->given; i++)
             episode_release(&c->episodes[i]);
         c->n = 0;
     }

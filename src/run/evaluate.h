@@ -11,6 +11,7 @@ struct evaluation {
     int part;
     int n;                    /* tasks 0..n-1 of the part */
     struct labeller *support; /* who chooses the supports */
+    const struct episode *given; /* (n) NULL, or tasks to score instead of those */
     bool before;              /* also without adaptation */
 };
 

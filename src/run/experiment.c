@@ -131,6 +131,15 @@ static const char *bn_name(const struct net *net)
     return net->ops->bn ? names[net->bn] : "none";
 }
 
+void experiment_describe(const struct experiment *x, const struct score *s, struct store_test *test)
+{
+    test->bn = bn_name(engine_net(x->engine));
+    test->tasks_hash = s->tasks_hash;
+    test->tasks = s->rows;
+    test->n_tasks = s->n;
+    memcpy(test->bins, s->bins, sizeof test->bins);
+}
+
 int experiment_test(struct experiment *x, int i, struct store_test *test)
 {
     struct evaluation what = {.tasks = x->test[i],
@@ -144,14 +153,10 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     what.before = true;
     if (!err)
         err = evaluate(x->engine, &what, &score);
+    experiment_describe(x, &score, test);
     test->shots = x->shots[i];
     test->support = x->judge.ops->name;
-    test->bn = bn_name(engine_net(x->engine));
     test->valid_accuracy = valid.accuracy;
-    test->tasks_hash = score.tasks_hash;
-    test->tasks = score.rows;
-    test->n_tasks = score.n;
-    memcpy(test->bins, score.bins, sizeof test->bins);
     score_release(&valid);
     return err;
 }

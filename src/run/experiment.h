@@ -63,6 +63,10 @@ void results_release(struct results *r);
 
 /* One model on the test tasks of x->test[i]; fills everything of `test` but model and step. */
 int experiment_test(struct experiment *x, int i, struct store_test *test);
+/* Of `test`: the batch norm, and what a score holds, whose rows it takes over. */
+struct score;
+void experiment_describe(const struct experiment *x, const struct score *s,
+                         struct store_test *test);
 int experiment_test_tasks(const struct experiment *x, int part,
                           const struct tasks *t); /* how many */
 

@@ -1,10 +1,12 @@
 /* single.c - mete train and mete eval: one run, one model. */
+#include "run/evaluate.h"
 #include "run/sweep.h"
 #include "run/weights.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/statistics.h"
+#include "task/task_file.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -169,6 +171,40 @@ static int settings_of_model(const char *path, char ***out, int *n)
     return err;
 }
 
+/* The tasks of a file, instead of the benchmark's own. */
+static int test_file(struct experiment *x, const char *path, struct task_file *file,
+                     struct store_test *test)
+{
+    struct score score = {0};
+    int err = task_file_read(file, path, x->data), ways = tasks_ways(x->test[0]);
+    if (!err && file->ways != ways)
+        err = fail(METE_EINVAL, "%s: tasks of %d ways, but the model has %d; give the benchmark",
+                   path, file->ways, ways);
+    if (err)
+        return err;
+    struct evaluation what = {
+        .tasks = x->test[0], .n = file->n, .given = file->episodes, .before = true};
+    err = evaluate(x->engine, &what, &score);
+    experiment_describe(x, &score, test);
+    test->shots = file->shots;
+    test->support = file->support;
+    test->valid_accuracy = NAN;
+    return err;
+}
+
+static int test_own(struct experiment *x, const struct mete_eval_options *o)
+{
+    int err = 0;
+    for (int i = 0; i < x->n_shots && !err; i++) {
+        struct store_test test = {.model = "given"};
+        err = experiment_test(x, i, &test);
+        if (!err)
+            tell(&test, o->test, o->user);
+        free((void *)test.tasks);
+    }
+    return err;
+}
+
 static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
                       const struct settings *s)
 {
@@ -181,12 +217,16 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
     err = model_read(o->model, engine_net(x.engine), row);
     if (!err)
         weights_put(x.engine, ENGINE_THETA, row);
-    for (int i = 0; i < x.n_shots && !err; i++) {
+    if (!err && o->tasks) {
         struct store_test test = {.model = "given"};
-        err = experiment_test(&x, i, &test);
+        struct task_file file = {0};
+        err = test_file(&x, o->tasks, &file, &test);
         if (!err)
             tell(&test, o->test, o->user);
         free((void *)test.tasks);
+        task_file_release(&file);
+    } else if (!err) {
+        err = test_own(&x, o);
     }
     free(row);
     experiment_close(&x);

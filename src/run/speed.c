@@ -5,8 +5,10 @@
  */
 #include "run/setup.h"
 #include "base/error.h"
+#include "base/pool.h"
 #include "task/bench.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +116,59 @@ static int time_steps(struct engine *e, const struct load *l, int tasks, double 
     return err;
 }
 
+/* ---- several runs side by side ---- */
+
+struct race {
+    const struct engine_spec *spec;
+    const struct load *load;
+    double seconds;
+    pthread_barrier_t start; /* every run is warm */
+    double *tasks_per_s;     /* (runs) */
+};
+
+/* One run, with an engine of its own, from the common start for `seconds`. */
+static int race_one(void *user, int run, int lane)
+{
+    struct race *r = user;
+    struct engine *e = NULL;
+    int tasks = r->spec->meta_batch, steps = 0;
+    double one = 0;
+    (void)lane;
+    int err = engine_open(&e, r->spec);
+    for (int i = 0; i < 3 && !err; i++)
+        err = time_round(e, r->load, tasks, 1, &one);
+    pthread_barrier_wait(&r->start);
+    double start = now();
+    while (!err && (steps == 0 || now() - start < r->seconds)) {
+        err = time_round(e, r->load, tasks, 4, &one);
+        steps += 4;
+    }
+    r->tasks_per_s[run] = steps * tasks / (now() - start);
+    engine_close(e);
+    return err;
+}
+
+/* The seconds in which `runs` runs together do one meta-batch. */
+static int time_runs(const struct engine_spec *spec, const struct load *load, int runs,
+                     double seconds, double *step)
+{
+    struct race r = {.spec = spec, .load = load, .seconds = seconds};
+    struct pool *pool = NULL;
+    double sum = 0;
+    r.tasks_per_s = mem_array((size_t)runs, sizeof *r.tasks_per_s);
+    pthread_barrier_init(&r.start, NULL, (unsigned)runs);
+    int err = pool_open(&pool, runs);
+    if (!err)
+        err = pool_run(pool, runs, race_one, &r);
+    for (int i = 0; i < runs; i++)
+        sum += r.tasks_per_s[i];
+    *step = sum > 0 ? spec->meta_batch / sum : 0;
+    pool_close(pool);
+    pthread_barrier_destroy(&r.start);
+    free(r.tasks_per_s);
+    return err;
+}
+
 static int measure(const struct mete_speed_options *o, const struct bench *b, struct setup *s,
                    struct mete_speed *out)
 {
@@ -147,11 +202,12 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
         out->bytes_planned = engine_bytes_planned(e);
         if (o->planned)
             o->planned(o->user, out->bytes_planned);
-        err = time_steps(e, &load, spec.meta_batch, o->seconds, &step);
+        err = o->runs > 1 ? time_runs(&spec, &load, o->runs, o->seconds, &step)
+                          : time_steps(e, &load, spec.meta_batch, o->seconds, &step);
     }
     if (!err) {
         out->device = spec.kernels->name;
-        out->threads = engine_lanes(e);
+        out->threads = engine_lanes(e) * (o->runs > 1 ? o->runs : 1);
         out->meta_batch = spec.meta_batch;
         out->tasks_per_s = spec.meta_batch / step;
         out->gflop_per_task = engine_flops(e, &shape) / 1e9;

@@ -68,6 +68,10 @@ struct sweep {
     struct store *store;
     struct planned *planned; /* (n_runs) */
     char (*ids)[STORE_ID_SIZE];
+    int *chosen; /* (n_chosen) runs to do, those that --only leaves */
+    char (*chosen_ids)[STORE_ID_SIZE];
+    int n_chosen;
+    int left;    /* of them, not done when we began */
     int threads; /* inside a run */
     /* progress, guarded by the lock */
     pthread_mutex_t lock;
@@ -99,7 +103,7 @@ static int report(void *user, double fraction)
     pthread_mutex_unlock(&w->lock);
     const struct store_run *r = &w->planned[p->run].run;
     snprintf(what, sizeof what, "%s %s %s", r->bench, r->method, r->labels);
-    return stop ? fail(METE_ESTOPPED, "stopped") : progress(what, sum, w->suite->n_runs);
+    return stop ? fail(METE_ESTOPPED, "stopped") : progress(what, sum, w->left);
 }
 
 static void *heartbeat_main(void *user)
@@ -177,21 +181,35 @@ static int work_until_done(void *user, int piece, int lane)
     (void)lane;
     for (;;) {
         int which = -1;
-        int err = store_claim(w->store, w->ids, w->suite->n_runs, LEASE_SECONDS, &which);
+        int err = store_claim(w->store, w->chosen_ids, w->n_chosen, LEASE_SECONDS, &which);
         if (!err && which < 0)
             return 0;
         if (!err)
-            err = do_run(w, which);
+            err = do_run(w, w->chosen[which]);
         if (err) {
             end_sweep(w, err);
             if (which >= 0)
-                store_release(w->store, w->ids[which]);
+                store_release(w->store, w->chosen_ids[which]);
             return 0;
         }
     }
 }
 
 /* ---- the suite ---- */
+
+/* The runs that --only leaves. */
+static int choose(struct sweep *w)
+{
+    const char *const *only = w->o->only;
+    for (int i = 0; only && only[i]; i++)
+        if (!strchr(only[i], '='))
+            return fail(METE_EINVAL, "--only %s: expected KEY=PATTERN, as in method=maml", only[i]);
+    w->chosen = mem_array((size_t)w->suite->n_runs, sizeof *w->chosen);
+    for (int i = 0; i < w->suite->n_runs; i++)
+        if (suite_run_fits(&w->suite->runs[i], only))
+            w->chosen[w->n_chosen++] = i;
+    return w->n_chosen ? 0 : fail(METE_EINVAL, "%s: no run fits --only", w->suite->path);
+}
 
 static int plan(struct sweep *w)
 {
@@ -219,11 +237,28 @@ static int plan(struct sweep *w)
                                 .n_runs = n};
     if (!err)
         err = store_plan(w->store, &suite, w->ids);
+    w->chosen_ids = mem_array((size_t)w->n_chosen, sizeof *w->chosen_ids);
+    for (int i = 0; i < w->n_chosen && !err; i++)
+        memcpy(w->chosen_ids[i], w->ids[w->chosen[i]], sizeof *w->chosen_ids);
     if (!err && w->o->retry)
-        err = store_retry_failed(w->store, w->ids, n);
+        err = store_retry_failed(w->store, w->chosen_ids, w->n_chosen);
     free(runs);
     free(drawings);
     return err;
+}
+
+static bool on_gpu(const struct mete_run_options *o)
+{
+    return o->device && strncmp(o->device, "cuda", 4) == 0;
+}
+
+/* Those asked for; or one per core, on a GPU no more than it has use for. */
+static int sweep_threads(const struct mete_run_options *o)
+{
+    enum { GPU_RUNS = 8 };
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = o->threads > 0 ? o->threads : cores > 0 ? (int)cores : 1;
+    return on_gpu(o) && o->threads <= 0 && threads > GPU_RUNS ? GPU_RUNS : threads;
 }
 
 static int work(struct sweep *w)
@@ -231,16 +266,17 @@ static int work(struct sweep *w)
     struct store_counts counts;
     struct pool *pool = NULL;
     pthread_t heartbeat;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int threads = w->o->threads > 0 ? w->o->threads : cores > 0 ? (int)cores : 1;
-    int err = store_count(w->store, w->ids, w->suite->n_runs, &counts);
+    int threads = sweep_threads(w->o);
+    int err = store_count(w->store, w->chosen_ids, w->n_chosen, &counts);
     if (err)
         return err;
-    bool gpu = w->o->device && strncmp(w->o->device, "cuda", 4) == 0;
-    bool side_by_side = !gpu && threads > 1 && counts.planned + counts.running >= threads;
-    w->threads = side_by_side || gpu ? 1 : threads;
-    log_info("%d runs: %d done, %d failed, %d to do", w->suite->n_runs, counts.done, counts.failed,
-             counts.planned + counts.running);
+    w->left = counts.planned + counts.running;
+    if (on_gpu(w->o) && w->left < threads) /* there a run has use for one thread */
+        threads = w->left > 0 ? w->left : 1;
+    bool side_by_side = threads > 1 && w->left >= threads;
+    w->threads = side_by_side ? 1 : threads;
+    log_info("%d runs: %d done, %d failed, %d to do", w->n_chosen, counts.done, counts.failed,
+             w->left);
     err = pool_open(&pool, side_by_side ? threads : 1);
     if (err)
         return err;
@@ -259,21 +295,22 @@ static int work(struct sweep *w)
 static int finish(struct sweep *w)
 {
     struct store_counts c;
-    int err = store_count(w->store, w->ids, w->suite->n_runs, &c);
+    int err = store_count(w->store, w->chosen_ids, w->n_chosen, &c);
     if (err)
         return err;
     if (c.running > 0)
         log_info("%d runs are being worked on by another process", c.running);
     return c.failed ? fail(METE_EDIVERGE, "%d of %d runs failed; --retry tries them again",
-                           c.failed, w->suite->n_runs)
+                           c.failed, w->n_chosen)
                     : 0;
 }
 
 static int dry_run(struct sweep *w)
 {
-    for (int i = 0; i < w->suite->n_runs; i++) {
-        const struct settings *s = &w->suite->runs[i];
+    for (int i = 0; i < w->n_chosen; i++) {
+        const struct settings *s = &w->suite->runs[w->chosen[i]];
         struct estimate e;
+        struct bench bench;
         int err = w->kind->estimate(s, w->shelf, w->o->device, &e);
         if (err)
             return err;
@@ -287,6 +324,8 @@ static int dry_run(struct sweep *w)
                                        .n_labels = e.labels,
                                        .gflop = e.flops / 1e9,
                                        .seconds = e.seconds};
+        if (run.shots == 0 && bench_parse(&bench, run.bench) == 0)
+            run.shots = bench.shots;
         if (w->o->planned)
             w->o->planned(w->o->user, &run);
     }
@@ -295,8 +334,8 @@ static int dry_run(struct sweep *w)
 
 static int print_configs(struct sweep *w)
 {
-    for (int i = 0; i < w->suite->n_runs; i++) {
-        char *text = settings_print(&w->suite->runs[i]);
+    for (int i = 0; i < w->n_chosen; i++) {
+        char *text = settings_print(&w->suite->runs[w->chosen[i]]);
         if (w->o->config)
             w->o->config(w->o->user, text);
         free(text);
@@ -325,6 +364,8 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     struct config_rules rules = kind->rules(own, w.shelf);
     if (!err)
         err = suite_open(&w.suite, o->suite, o->set, o->seeds, &rules);
+    if (!err)
+        err = choose(&w);
     if (!err && o->print_config)
         err = print_configs(&w);
     else if (!err && o->dry_run)
@@ -343,6 +384,8 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
         planned_release(&w.planned[i]);
     free(w.planned);
     free(w.ids);
+    free(w.chosen);
+    free(w.chosen_ids);
     free(w.fraction);
     suite_close(w.suite);
     shelf_close(w.shelf);

@@ -43,6 +43,15 @@ ok "the rest" "$METE" run $suite --db "$tmp/shared.db" --threads 1
 results_of "$tmp/shared.db" >"$tmp/shared"
 ok "two processes give the same results" cmp "$tmp/one" "$tmp/shared"
 
+# a part of a suite: the suite is planned whole, and the rest comes later
+ok "a part" "$METE" run $suite --db "$tmp/part.db" --threads 2 --only method=protonet --only labels='rand*'
+same "only what was asked for" "protonet|random" "$(sqlite3 "$tmp/part.db" "SELECT DISTINCT method, labels FROM runs WHERE status = 'done'")"
+ok "the rest of it" "$METE" run $suite --db "$tmp/part.db" --threads 2
+results_of "$tmp/part.db" >"$tmp/part"
+ok "in parts, the same results" cmp "$tmp/one" "$tmp/part"
+refuses "nothing fits" 2 "no run fits" "$METE" run $suite --db "$tmp/x.db" --only method=nosuch
+refuses "a part without a pattern" 2 "KEY=PATTERN" "$METE" run $suite --db "$tmp/x.db" --only protonet
+
 # refusals
 bench() { printf 'name: x\nbase: {train.steps: 2}\naxes:\n  bench: ["%s"]\n' "$1" >"$tmp/bad.yaml"; }
 bench "glyphs:classes=60:500w-1s@1M"

@@ -24,6 +24,21 @@ P
 else
     skip "no python3 to read tasks.json with"
 fi
+# a model scored on the tasks of a file: as on its own, which are the same
+small="glyphs:classes=40:5w-1s"
+ok "a model" "$METE" train $small@400 --method protonet -o "$tmp/run" --threads 1 --json \
+    --set train.steps=4 --set train.meta_batch=4 --set net.filters=8 --set test.tasks=40 --set test.shots=1 \
+    --set train.val_tasks=8
+ok "its tasks" "$METE" tasks $small --n 40 -o "$tmp/test.json" --set task.query=1
+ok "scored" "$METE" eval "$tmp/run/best.safetensors" --threads 1 --json --set test.support=stratified --set test.query=1
+sed 's/, "valid.*/}/' "$tmp/out" >"$tmp/own"
+ok "scored from the file" "$METE" eval "$tmp/run/best.safetensors" --tasks "$tmp/test.json" --threads 1 --json
+cp "$tmp/out" "$tmp/given"
+ok "the same" cmp "$tmp/own" "$tmp/given"
+ok "more shots than it was trained on" "$METE" eval "$tmp/run/best.safetensors" --tasks "$tmp/a.json" --threads 1
+"$METE" tasks glyphs:classes=40:3w-1s --n 2 -o "$tmp/three.json" >/dev/null
+refuses "other ways" 2 "tasks of 3 ways" "$METE" eval "$tmp/run/best.safetensors" --tasks "$tmp/three.json"
+refuses "no such file" 1 "none.json" "$METE" eval "$tmp/run/best.safetensors" --tasks "$tmp/none.json"
 refuses "no benchmark" 2 "which benchmark" "$METE" tasks
 refuses "a wrong benchmark" 2 "omniglot:5w-1s@30K" "$METE" tasks glyphs
 refuses "more ways than classes" 2 "60 ways" "$METE" tasks glyphs:classes=40:60w-1s

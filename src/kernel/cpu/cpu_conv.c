@@ -202,6 +202,35 @@ static void multiply_part(const struct conv *c, const struct part *p)
         }
 }
 
+/* The rows that the next segment reads and writes. */
+struct soon {
+    struct ahead from[TERMS_MAX], to;
+    int left; /* rows of this segment's blocks */
+};
+
+static struct soon rows_soon(const struct conv *c, const struct axis *vertical, int y,
+                             const struct segment *now, const struct runs *runs)
+{
+    struct soon s = {.left = rows_of(runs, c->n)};
+    struct segment next;
+    if (!next_segment(vertical, y, &next))
+        return s;
+    for (int t = 0; t < c->terms; t++)
+        s.from[t] = ahead_of(&c->from[t], vertical->from, last_row(now) + 1, last_row(&next));
+    struct plane to = {c->to, c->to_w, c->n * c->ldy};
+    s.to = ahead_of(&to, vertical->to, next.to[0], next.to[0]);
+    return s;
+}
+
+static void fetch_soon(const struct conv *c, struct soon *s, int rows)
+{
+    double part = (double)rows / s->left;
+    for (int t = 0; t < c->terms; t++)
+        fetch(&s->from[t], part, false);
+    fetch(&s->to, part, true);
+    s->left -= rows;
+}
+
 static void multiply_all(const struct conv *c, bool fast, struct after_row after)
 {
     struct axis vertical = cpu_axis(c->l, false, c->back, fast);
@@ -211,9 +240,11 @@ static void multiply_all(const struct conv *c, bool fast, struct after_row after
     for (int y = 0; y < vertical.to; y++) {
         if (!cpu_segment(&vertical, y, &v))
             continue;
+        struct soon soon = rows_soon(c, &vertical, y, &v, &runs);
         for (const struct segment *h = runs.run; h < runs.run + runs.count; h++)
             for (struct part p = {.v = &v, .h = h}; p.first < h->len * c->n; p.first += p.rows) {
                 p.rows = next_rows(h->len * c->n - p.first, fast ? CHUNK : h->len * c->n);
+                fetch_soon(c, &soon, p.rows);
                 multiply_part(c, &p);
             }
         for (int i = 0; after.call && i < v.outs; i++)

@@ -48,6 +48,64 @@ struct plane {
     ptrdiff_t w, pixel;
 };
 
+/* Rows of a large plane on their way into the cache while the ones before are worked on:
+ * with many images a task's activations live in memory, and a core's own prefetching
+ * does not see through the order in which products read them. */
+struct ahead {
+    const char *at, *end;
+};
+
+/* Rows first..last of a plane of `rows`; nothing where the plane is small. */
+INLINE struct ahead ahead_of(const struct plane *p, int rows, int first, int last)
+{
+    enum { LARGE = 1 << 18 }; /* floats; a core's own cache holds about as many */
+    ptrdiff_t row = p->w * p->pixel;
+    if (row * rows < LARGE || last < first)
+        return (struct ahead){0};
+    return (struct ahead){(const char *)(p->at + first * row),
+                          (const char *)(p->at + (last + 1) * row)};
+}
+
+/* Fetches the `part`-th of what is left. */
+INLINE void fetch(struct ahead *a, double part, const bool write)
+{
+    const char *stop = a->at + (ptrdiff_t)(part * (double)(a->end - a->at));
+    for (; a->at < stop; a->at += 64)
+        if (write)
+            __builtin_prefetch(a->at, 1, 2);
+        else
+            __builtin_prefetch(a->at, 0, 2);
+}
+
+/* The last row that a segment reads. */
+INLINE int last_row(const struct segment *s)
+{
+    int last = -1;
+    for (const struct point *p = s->point; p < s->point + s->points; p++) {
+        last = p->a > last ? p->a : last;
+        last = p->b > last ? p->b : last;
+    }
+    return last;
+}
+
+/* Rows of (pixels x images) in the blocks of a vertical segment. */
+INLINE int rows_of(const struct runs *runs, int n)
+{
+    int rows = 0;
+    for (const struct segment *h = runs->run; h < runs->run + runs->count; h++)
+        rows += h->len * n;
+    return rows;
+}
+
+/* The segment after the one at y; false: there is none. */
+INLINE bool next_segment(const struct axis *a, int y, struct segment *s)
+{
+    while (++y < a->to)
+        if (cpu_segment(a, y, s))
+            return true;
+    return false;
+}
+
 /* What a block reads at a product of points: the plane itself, or a sum left in `buffer`;
  * `len` floats, `skip` into the run. */
 #define cpu_read CPU_NAME(cpu_read)

@@ -99,16 +99,25 @@ static void add_pair(struct pending *q, bool fast, const struct conv_pair *pair)
 {
     struct axis vertical = cpu_axis(q->l, false, false, fast);
     struct runs runs;
-    struct segment v;
+    struct segment v, next;
     cpu_runs(q->l, false, fast, &runs);
     q->x = (struct plane){pair->x, q->l->in_w, (ptrdiff_t)q->n * pad(q->l->in_c)};
     q->dz = (struct plane){pair->dz, q->l->conv_w, (ptrdiff_t)q->n * pad(q->l->out_c)};
     for (int y = 0; y < vertical.to; y++) {
         if (!cpu_segment(&vertical, y, &v))
             continue;
+        struct ahead x = {0}, dz = {0};
+        int left = rows_of(&runs, q->n);
+        if (next_segment(&vertical, y, &next)) {
+            x = ahead_of(&q->x, vertical.from, last_row(&v) + 1, last_row(&next));
+            dz = ahead_of(&q->dz, vertical.to, next.to[0], next.to[next.outs - 1]);
+        }
         for (const struct segment *h = runs.run; h < runs.run + runs.count; h++)
             for (struct part p = {.v = &v, .h = h}; p.first < h->len * q->n; p.first += p.rows) {
                 p.rows = next_rows(h->len * q->n - p.first, fast ? CHUNK : ENOUGH);
+                fetch(&x, (double)p.rows / left, false);
+                fetch(&dz, (double)p.rows / left, false);
+                left -= p.rows;
                 if (is_full(q, fast, &p))
                     multiply_pending(q);
                 add_part(q, &p);
