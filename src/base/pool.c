@@ -1,4 +1,9 @@
-/* pool.c - threads that wait on one condition and take pieces from a counter. */
+/* pool.c - threads that wait on one condition and take pieces from a counter.
+ *
+ * Whoever waits looks on for about 50 us before it sleeps: a meta-update of a small
+ * batch hands out work every millisecond or two, and waking a thread takes a part of
+ * that.
+ */
 #include "base/pool.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,8 +19,9 @@ struct pool {
     pthread_t *ids; /* threads - 1: the caller is the first */
     pthread_mutex_t lock;
     pthread_cond_t start, done;
-    unsigned generation;
-    int busy;
+    int spins; /* looks before sleeping; none where threads must share cores */
+    atomic_uint generation;
+    atomic_int busy;
     bool closing;
     /* the work at hand */
     pool_fn *work;
@@ -55,27 +61,37 @@ static void take_pieces(struct pool *p, int lane)
     }
 }
 
+static void pause_a_little(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
 static void *worker_main(void *arg)
 {
     struct worker w = *(struct worker *)arg;
     free(arg);
     struct pool *p = w.pool;
     unsigned seen = 0;
-    pthread_mutex_lock(&p->lock);
     for (;;) {
-        while (p->generation == seen && !p->closing)
-            pthread_cond_wait(&p->start, &p->lock);
-        if (p->closing)
-            break;
-        seen = p->generation;
-        pthread_mutex_unlock(&p->lock);
-        take_pieces(p, w.lane);
+        for (int i = 0; i < p->spins && atomic_load(&p->generation) == seen; i++)
+            pause_a_little();
         pthread_mutex_lock(&p->lock);
-        if (--p->busy == 0)
+        while (atomic_load(&p->generation) == seen && !p->closing)
+            pthread_cond_wait(&p->start, &p->lock);
+        bool closing = p->closing;
+        seen = atomic_load(&p->generation);
+        pthread_mutex_unlock(&p->lock);
+        if (closing)
+            return NULL;
+        take_pieces(p, w.lane);
+        if (atomic_fetch_sub(&p->busy, 1) == 1) {
+            pthread_mutex_lock(&p->lock); /* the caller is before its wait, or in it */
             pthread_cond_signal(&p->done);
+            pthread_mutex_unlock(&p->lock);
+        }
     }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
 }
 
 int pool_open(struct pool **out, int threads)
@@ -83,6 +99,7 @@ int pool_open(struct pool **out, int threads)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct pool *p = mem_alloc(sizeof *p);
     p->threads = threads > 0 ? threads : cores > 0 ? (int)cores : 1;
+    p->spins = p->threads <= cores ? 4000 : 0;
     p->ids = mem_array((size_t)p->threads, sizeof *p->ids);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->start, NULL);
@@ -131,15 +148,17 @@ int pool_run(struct pool *p, int pieces, pool_fn *work, void *user)
     p->pieces = pieces;
     atomic_store(&p->next, 0);
     p->failed_code = 0;
-    p->busy = p->threads - 1;
-    p->generation++;
+    atomic_store(&p->busy, p->threads - 1);
+    atomic_fetch_add(&p->generation, 1);
     pthread_cond_broadcast(&p->start);
     pthread_mutex_unlock(&p->lock);
 
     take_pieces(p, 0);
 
+    for (int i = 0; i < p->spins && atomic_load(&p->busy) > 0; i++)
+        pause_a_little();
     pthread_mutex_lock(&p->lock);
-    while (p->busy > 0)
+    while (atomic_load(&p->busy) > 0)
         pthread_cond_wait(&p->done, &p->lock);
     int code = p->failed_code;
     pthread_mutex_unlock(&p->lock);
