@@ -202,27 +202,49 @@ static void *cpu_dout(const struct layer *l, const struct batch *b, void *cache)
 
 /* ---- pictures in, rows out ---- */
 
-static float image_value(const struct images *from, int64_t item, int c, int y, int x)
+/* Values v..v+n-1 of row y of a picture, in the order (x, channel). */
+static void read_line(const struct images *from, int64_t item, int y, int v, int n, float *line)
 {
-    int64_t at = item * from->h * from->w * from->c;
-    at += from->planar ? ((int64_t)c * from->h + y) * from->w + x
-                       : ((int64_t)y * from->w + x) * from->c + c;
-    float value = from->type == IMAGES_U8 ? (float)((const uint8_t *)from->data)[at]
-                                          : ((const float *)from->data)[at];
-    return value * from->scale + from->shift;
+    int64_t picture = item * from->h * from->w * from->c, plane = (int64_t)from->h * from->w;
+    int64_t at = picture + (int64_t)y * from->w * (from->planar ? 1 : from->c);
+    const uint8_t *bytes = (const uint8_t *)from->data + at;
+    const float *floats = (const float *)from->data + at;
+    bool is_u8 = from->type == IMAGES_U8;
+    for (int i = 0; is_u8 && !from->planar && i < n; i++)
+        line[i] = (float)bytes[v + i];
+    for (int i = 0; !is_u8 && !from->planar && i < n; i++)
+        line[i] = floats[v + i];
+    for (int i = 0; from->planar && i < n; i++) {
+        int64_t of = (v + i) % from->c * plane + (v + i) / from->c;
+        line[i] = is_u8 ? (float)bytes[of] : floats[of];
+    }
+    for (int i = 0; i < n; i++)
+        line[i] = line[i] * from->scale + from->shift;
 }
 
-/* Row y of channel c of a picture, into all windows of a first conv layer that read it. */
-static void gather_row(const struct layer *l, const struct images *from, int64_t item, int c, int y,
-                       float *to)
+/* n values from the first of a pixel on, of pixels of c, to every third pixel's place. */
+INLINE void put_pixels(const int c, int n, const float *line, float *to)
+{
+    for (int i = 0; i < n; i += c)
+        for (int k = 0; k < c; k++)
+            to[3 * i + k] = line[i + k];
+}
+
+/* Values v..v+n-1 of row y, into all windows of a first conv layer that read it. */
+static void put_line(const struct layer *l, int y, int v, int n, const float *line, float *to)
 {
     for (int ky = 0; ky < 3; ky++) {
-        int zy = y + 1 - ky;
+        int zy = y + 1 - ky, c = l->in_c;
         if (zy % l->stride || zy / l->stride >= l->conv_h || zy < 0)
             continue;
-        float *row = to + ((zy / l->stride * (l->in_w + 2) + 1) * 3 + ky) * l->in_c + c;
-        for (int x = 0; x < l->in_w; x++)
-            row[x * 3 * l->in_c] = image_value(from, item, c, y, x);
+        float *row = to + ((zy / l->stride * (l->in_w + 2) + 1) * 3 + ky) * c;
+        if (c == 1)
+            put_pixels(1, n, line, row + 3 * v);
+        else if (c == 3)
+            put_pixels(3, n, line, row + 3 * v);
+        else
+            for (int i = v; i < v + n; i++)
+                row[i / c * 3 * c + i % c] = line[i - v];
     }
 }
 
@@ -230,13 +252,17 @@ static void gather_row(const struct layer *l, const struct images *from, int64_t
 static void gather_one(const struct layer *first, const struct images *from, int64_t item,
                        float *to)
 {
+    enum { AT_ONCE = 3 * 170 };
+    float line[AT_ONCE];
     memset(to, 0, input_len(first) * sizeof *to);
-    for (int c = 0; item >= 0 && c < from->c; c++)
-        for (int y = 0; y < from->h; y++) {
+    for (int y = 0; item >= 0 && y < from->h; y++)
+        for (int v = 0, n, values = from->w * from->c; v < values; v += n) {
+            n = values - v < AT_ONCE ? values - v : AT_ONCE;
+            read_line(from, item, y, v, n, line);
             if (first->kind == LAYER_CONV)
-                gather_row(first, from, item, c, y, to);
-            for (int x = 0; first->kind == LAYER_DENSE && x < from->w; x++)
-                to[(c * from->h + y) * from->w + x] = image_value(from, item, c, y, x);
+                put_line(first, y, v, n, line, to);
+            for (int i = v; first->kind == LAYER_DENSE && i < v + n; i++)
+                to[(i % from->c * from->h + y) * from->w + i / from->c] = line[i - v];
         }
 }
 
