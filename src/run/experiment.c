@@ -44,14 +44,33 @@ static int open_judged(struct experiment *x, int shots, struct tasks **out)
     return tasks_open(out, x->data, &x->bench, &s, (uint64_t)x->setup.test.seed);
 }
 
-static int open_tasks(struct experiment *x)
+int experiment_open_tasks(struct experiment *x)
 {
-    int err = tasks_open(&x->train, x->data, &x->bench, &x->setup.task, x->seed);
+    int err = parse_shots(x);
+    if (!err)
+        err = tasks_open(&x->train, x->data, &x->bench, &x->setup.task, x->seed);
+    if (!err)
+        err = tasks_check(x->train, SPLIT_TRAIN);
     if (!err)
         err = open_judged(x, x->setup.train.val_shots, &x->val);
-    for (int i = 0; i < x->n_shots && !err; i++)
+    if (!err)
+        err = tasks_check(x->val, SPLIT_VAL);
+    for (int i = 0; i < x->n_shots && !err; i++) {
         err = open_judged(x, x->shots[i], &x->test[i]);
+        if (!err)
+            err = tasks_check(x->test[i], SPLIT_TEST);
+        if (!err) /* a model's validation accuracy is measured at each of them */
+            err = tasks_check(x->test[i], SPLIT_VAL);
+    }
     return err;
+}
+
+void experiment_close_tasks(struct experiment *x)
+{
+    tasks_close(x->train);
+    tasks_close(x->val);
+    for (int i = 0; i < x->n_shots; i++)
+        tasks_close(x->test[i]);
 }
 
 static struct images images_of(const struct dataset *d)
@@ -81,9 +100,7 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
     if (!err)
         err = shelf_dataset(shelf, x->bench.dataset, &x->data);
     if (!err)
-        err = parse_shots(x);
-    if (!err)
-        err = open_tasks(x);
+        err = experiment_open_tasks(x);
     if (!err)
         err = labeller_open(&x->judge, x->setup.test.support);
     if (!err) {
@@ -109,10 +126,7 @@ void experiment_close(struct experiment *x)
     engine_close(x->engine);
     ledger_close(x->ledger);
     labeller_close(&x->judge);
-    tasks_close(x->train);
-    tasks_close(x->val);
-    for (int i = 0; i < x->n_shots; i++)
-        tasks_close(x->test[i]);
+    experiment_close_tasks(x);
     setup_close(&x->setup);
     *x = (struct experiment){0};
 }

@@ -48,6 +48,10 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
                     const struct experiment_options *o);
 void experiment_close(struct experiment *x); /* a zeroed one is fine */
 
+/* Its tasks alone, given bench, setup, seed and data: whether there can be such a run. */
+int experiment_open_tasks(struct experiment *x);
+void experiment_close_tasks(struct experiment *x);
+
 /* Trains and tests; `out` and what it points to are given back with results_release. */
 struct results {
     struct store_results all;

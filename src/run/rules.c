@@ -66,31 +66,29 @@ static int rules_check(void *user, const struct config_names *names, const struc
 {
     struct run_rules *r = user;
     const struct setup *s = &r->setup;
-    const struct dataset *d;
-    struct tasks *t = NULL;
+    struct experiment x = {.setup = *s, .seed = names->seed};
     struct labeller judge = {0};
-    struct bench b;
     (void)set;
     *key = "bench";
     if (!names->bench)
         return fail(METE_EINVAL, "bench: say what to train on, as in glyphs:5w-1s@2K");
-    int err = bench_parse(&b, names->bench);
+    int err = bench_parse(&x.bench, names->bench);
     if (!err)
-        err = shelf_dataset(r->shelf, b.dataset, &d);
+        err = shelf_dataset(r->shelf, x.bench.dataset, &x.data);
     if (!err)
-        err = tasks_open(&t, d, &b, &s->task, names->seed);
+        err = experiment_open_tasks(&x);
     if (!err)
-        err = check_budget(s, &b, t);
+        err = check_budget(s, &x.bench, x.train);
     if (!err) {
         *key = "net";
-        err = check_net(s, d);
+        err = check_net(s, x.data);
     }
     if (!err) {
         *key = "test.support";
         err = labeller_open(&judge, s->test.support);
     }
     labeller_close(&judge);
-    tasks_close(t);
+    experiment_close_tasks(&x);
     return err;
 }
 
