@@ -294,13 +294,41 @@ size_t cpu_conv_scratch(const struct layer *l, int n); /* floats */
 
 /* ---- cpu_first.c: the same for the first layer of a net, which has one term ---- */
 
+/* Rows of a large plane on their way into the cache while the ones before are worked on:
+ * with many images a task's activations live in memory, and a core's own prefetching
+ * does not see through the order in which products read them. */
+struct ahead {
+    const char *at, *end;
+};
+
+/* Floats first..end-1 of an array of `all`; nothing where that is small. */
+INLINE struct ahead floats_ahead(const float *at, ptrdiff_t all, ptrdiff_t first, ptrdiff_t end)
+{
+    enum { LARGE = 1 << 18 }; /* a core's own cache holds about as many */
+    if (all < LARGE || end <= first)
+        return (struct ahead){0};
+    return (struct ahead){(const char *)(at + first), (const char *)(at + end)};
+}
+
+/* Fetches the `part`-th of what is left. */
+INLINE void fetch(struct ahead *a, double part, const bool write)
+{
+    const char *stop = a->at + (ptrdiff_t)(part * (double)(a->end - a->at));
+    for (; a->at < stop; a->at += 64)
+        if (write)
+            __builtin_prefetch(a->at, 1, 2);
+        else
+            __builtin_prefetch(a->at, 0, 2);
+}
+
 #define cpu_first_forward CPU_NAME(cpu_first_forward)
 #define cpu_first_dw      CPU_NAME(cpu_first_dw)
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after);
-/* dw (+)= what rows y..y_end-1 of z give; pair.dz is row y */
+/* dw (+)= what rows y..y_end-1 of z give; pair.dz is row y.  Meanwhile fetches what is
+ * read next: `streams` pieces of memory. */
 void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, int y_end, float *dw,
-                  bool add);
+                  bool add, struct ahead *soon, int streams);
 
 /* ---- cpu_norm.c ---- */
 

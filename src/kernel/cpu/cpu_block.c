@@ -236,6 +236,25 @@ static void make_dz(const struct cpu_task *t, const struct work *w, const struct
         cpu_norm_grad(view, t->k.z, t->k.dout, w->scale, w->k[0], w->k[1], dz);
 }
 
+/* What make_dz reads for rows first..end-1 of the output. */
+static int rows_ahead(const struct cpu_task *t, bool tangent, int first, int end,
+                      struct ahead soon[4])
+{
+    const struct layer *l = t->l;
+    ptrdiff_t pixel = (ptrdiff_t)t->n * pad(l->out_c), step = l->pool ? 2 : 1;
+    ptrdiff_t z = step * l->conv_w * pixel, out = l->out_w * pixel;
+    ptrdiff_t z_all = l->conv_h * l->conv_w * pixel, out_all = l->out_h * out;
+    ptrdiff_t z_end = end * z < z_all ? end * z : z_all;
+    ptrdiff_t out_end = end * out < out_all ? end * out : out_all;
+    soon[0] = floats_ahead(t->k.z, z_all, first * z, z_end);
+    soon[1] = floats_ahead(t->k.dout, out_all, first * out, out_end);
+    if (!tangent)
+        return 2;
+    soon[2] = floats_ahead(t->r.z, z_all, first * z, z_end);
+    soon[3] = floats_ahead(t->r.dout, out_all, first * out, out_end);
+    return 4;
+}
+
 /* The weights' gradient of the first layer, whose dz nobody else needs. */
 static void first_gradient(const struct cpu_task *t, const struct work *w, struct norm_view view,
                            const struct norm_rgrad *constants, struct vec grad)
@@ -248,7 +267,10 @@ static void first_gradient(const struct cpu_task *t, const struct work *w, struc
         view.row_end = row + rows < l->out_h ? row + rows : l->out_h;
         int y_end = view.row_end * step < l->conv_h ? view.row_end * step : l->conv_h;
         make_dz(t, w, &view, constants, w->dz);
-        cpu_first_dw(l, t->n, (struct conv_pair){t->x, w->dz}, row * step, y_end, dw, row > 0);
+        struct ahead soon[4];
+        int streams = rows_ahead(t, constants != NULL, view.row_end, view.row_end + rows, soon);
+        cpu_first_dw(l, t->n, (struct conv_pair){t->x, w->dz}, row * step, y_end, dw, row > 0, soon,
+                     streams);
     }
 }
 

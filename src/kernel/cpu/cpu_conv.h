@@ -48,33 +48,11 @@ struct plane {
     ptrdiff_t w, pixel;
 };
 
-/* Rows of a large plane on their way into the cache while the ones before are worked on:
- * with many images a task's activations live in memory, and a core's own prefetching
- * does not see through the order in which products read them. */
-struct ahead {
-    const char *at, *end;
-};
-
 /* Rows first..last of a plane of `rows`; nothing where the plane is small. */
 INLINE struct ahead ahead_of(const struct plane *p, int rows, int first, int last)
 {
-    enum { LARGE = 1 << 18 }; /* floats; a core's own cache holds about as many */
     ptrdiff_t row = p->w * p->pixel;
-    if (row * rows < LARGE || last < first)
-        return (struct ahead){0};
-    return (struct ahead){(const char *)(p->at + first * row),
-                          (const char *)(p->at + (last + 1) * row)};
-}
-
-/* Fetches the `part`-th of what is left. */
-INLINE void fetch(struct ahead *a, double part, const bool write)
-{
-    const char *stop = a->at + (ptrdiff_t)(part * (double)(a->end - a->at));
-    for (; a->at < stop; a->at += 64)
-        if (write)
-            __builtin_prefetch(a->at, 1, 2);
-        else
-            __builtin_prefetch(a->at, 0, 2);
+    return floats_ahead(p->at, row * rows, first * row, (last + 1) * row);
 }
 
 /* The last row that a segment reads. */

@@ -37,9 +37,10 @@ static ptrdiff_t z_at(const struct layer *l, int n, int y, struct stretch s, int
 }
 
 static void stretch_forward(const struct layer *l, int n, int y, struct stretch s,
-                            const struct conv_term *term, float *z)
+                            const struct conv_term *term, float *z, struct ahead *soon)
 {
     for (int i = 0; i < n; i++) {
+        fetch(soon, 1.0 / (n * z_phases(l)), true);
         const float *x = window(l, term->x, i, y, s.x);
         struct gemm g = {.count = 1,
                          .k = 9 * l->in_c,
@@ -56,9 +57,12 @@ static void stretch_forward(const struct layer *l, int n, int y, struct stretch 
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after)
 {
+    ptrdiff_t row = (ptrdiff_t)l->conv_w * n * pad(l->out_c), all = row * l->conv_h;
     for (int y = 0; y < l->conv_h; y++) {
+        struct ahead soon =
+            floats_ahead(z, all, (y + 1) * row, y + 2 < l->conv_h ? (y + 2) * row : all);
         for (int phase = 0; phase < z_phases(l); phase++)
-            stretch_forward(l, n, y, stretch_of(l, phase), term, z);
+            stretch_forward(l, n, y, stretch_of(l, phase), term, z, &soon);
         if (after.call)
             after.call(after.context, y);
     }
@@ -87,9 +91,10 @@ static void multiply_pending(struct pending *q)
 }
 
 void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, int y_end, float *dw,
-                  bool add)
+                  bool add, struct ahead *soon, int streams)
 {
     struct pending q = {.l = l, .n = n, .dw = dw, .written = add};
+    int left = (y_end - y) * z_phases(l) * n;
     for (int row = y; row < y_end; row++)
         for (int phase = 0; phase < z_phases(l); phase++)
             for (int i = 0; i < n; i++) {
@@ -97,6 +102,9 @@ void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, in
                 q.x[q.count] = window(l, pair.x, i, row, s.x);
                 q.d[q.count] = pair.dz + z_at(l, n, row - y, s, i);
                 q.k[q.count++] = s.len;
+                for (int k = 0; k < streams; k++)
+                    fetch(&soon[k], 1.0 / left, false);
+                left--;
                 if (q.count == AT_ONCE)
                     multiply_pending(&q);
             }
