@@ -104,6 +104,43 @@ static struct lane measure_lane(const struct engine *e, const struct shape *shap
     return lane;
 }
 
+static size_t lane_bytes(const struct lane *measured)
+{
+    return whole_pages(rounded(arena_peak(&measured->mem)) + rounded(measured->scratch_bytes));
+}
+
+/* Whether the device has memory for a shard of `tasks`, now. */
+static bool shard_fits(struct engine *e, int tasks)
+{
+    struct shape shape = e->largest;
+    void *p = NULL;
+    shape.tasks = tasks;
+    struct lane measured = measure_lane(e, &shape, false);
+    size_t bytes = lane_bytes(&measured);
+    if (e->k->alloc(e->dev, bytes, &p))
+        return false;
+    e->k->release(e->dev, p, bytes);
+    return true;
+}
+
+/* Why a device that takes all tasks of a shard at once cannot, and what it could. */
+static int too_large(struct engine *e, const struct lane *measured)
+{
+    int fits = 0, fails = e->meta_batch;
+    while (fails - fits > 1) {
+        int half = fits + (fails - fits) / 2;
+        *(shard_fits(e, half) ? &fits : &fails) = half;
+    }
+    double mb = (double)lane_bytes(measured) / 1e6;
+    if (fits == 0)
+        return fail(METE_ENOMEM, "%s has not the %.1f MB that one task of this size needs",
+                    e->k->name, mb / e->meta_batch);
+    return fail(METE_ENOMEM,
+                "%s has not the %.1f MB that a meta-batch of %d needs; train.meta_batch=%d is the "
+                "largest that fits",
+                e->k->name, mb, e->meta_batch, fits);
+}
+
 static int open_lanes(struct engine *e)
 {
     struct shape shape = e->largest;
@@ -119,6 +156,8 @@ static int open_lanes(struct engine *e)
         if (i == 0)
             e->lanes[0].dev = e->dev;
         err = lane_fit(&e->lanes[i], &measured);
+        if (err == METE_ENOMEM && e->k->whole_shard)
+            err = too_large(e, &measured);
         if (err)
             return err;
         e->planned += e->lanes[i].mem.size;
