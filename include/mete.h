@@ -354,9 +354,10 @@ struct mete_stability {
 int mete_stability(const struct mete_study *o, struct mete_stability *out);
 
 /* The bound's shape, a + b/sqrt(n) + c/m, by least squares over the runs of a study that
- * share a method and a strategy; b and c are NaN where the runs do not vary n or m. */
+ * share data, a method and a strategy; b and c are NaN where the runs do not vary n or m. */
 struct mete_shape {
-    char method[32], labels[32], measure[32]; /* "gap", "gap_inner", "outer_L", ... */
+    char dataset[96], method[32], labels[32];
+    char measure[32]; /* "gap", "gap_inner", "outer_L", ... */
     int runs;
     double a, a_half, b, b_half, c, c_half; /* with half their 95 % intervals */
     double r2;

@@ -126,14 +126,14 @@ static void print_term(double value, double half)
 
 static void print_shapes(const struct mete_shape *rows, int n)
 {
-    printf("%-10s %-11s %-12s %5s %18s %18s %18s %6s\n", "method", "labels", "measure", "runs", "a",
-           "b (/sqrt n)", "c (/m)", "R2");
+    printf("%-10s %-11s %-12s %5s %18s %18s %18s %6s  data set\n", "method", "labels", "measure",
+           "runs", "a", "b (/sqrt n)", "c (/m)", "R2");
     for (const struct mete_shape *r = rows; r < rows + n; r++) {
         printf("%-10s %-11s %-12s %5d", r->method, r->labels, r->measure, r->runs);
         print_term(r->a, r->a_half);
         print_term(r->b, r->b_half);
         print_term(r->c, r->c_half);
-        printf(" %6.2f\n", r->r2);
+        printf(" %6.2f  %s\n", r->r2, r->dataset);
     }
 }
 
@@ -141,8 +141,10 @@ static void print_shapes_json(const struct mete_shape *rows, int n)
 {
     for (int i = 0; i < n; i++) {
         const struct mete_shape *r = &rows[i];
-        printf("%s{\"method\": \"%s\", \"labels\": \"%s\", \"measure\": \"%s\", \"runs\": %d",
-               i ? ",\n " : "[", r->method, r->labels, r->measure, r->runs);
+        printf(
+            "%s{\"dataset\": \"%s\", \"method\": \"%s\", \"labels\": \"%s\", \"measure\": \"%s\", "
+            "\"runs\": %d",
+            i ? ",\n " : "[", r->dataset, r->method, r->labels, r->measure, r->runs);
         print_number("a", r->a);
         print_number("a_half", r->a_half);
         print_number("b", r->b);

@@ -4,9 +4,11 @@
 
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LONG_TEXT = 48 }; /* bytes; longer cells may break into lines */
@@ -123,7 +125,8 @@ static void chart_head(struct page *p, const struct chart *c)
     jsonw_string(&p->charts, "title", c->title);
     jsonw_string(&p->charts, "x", c->x);
     jsonw_string(&p->charts, "y", c->y);
-    jsonw_bool(&p->charts, "log", c->log);
+    jsonw_bool(&p->charts, "log", c->log & CHART_LOG_X);
+    jsonw_bool(&p->charts, "logY", c->log & CHART_LOG_Y);
     jsonw_bool(&p->charts, "curve", c->curve);
     p->n_charts++;
 }
@@ -155,6 +158,30 @@ int chart_query(struct page *p, const struct chart *c, const char *sql)
         }
     }
     sqlite3_finalize(stmt);
+    return err;
+}
+
+int page_chart(struct page *p, const struct chart *c, const char *text, const char *rows_sql,
+               const char *table_sql)
+{
+    int err = chart_query(p, c, rows_sql);
+    page_figure(p, c->id, c->title, text);
+    if (!err)
+        err = page_query(p, NULL, table_sql, NULL);
+    page_figure_end(p);
+    return err;
+}
+
+/* A file of the first schema has no table of measures. */
+int page_measured(struct page *p, const char *name, double *out)
+{
+    char *count = mem_print("SELECT count(DISTINCT run) FROM measures JOIN shown USING (run)"
+                            " WHERE %s%s%s",
+                            name ? "name = '" : "1", name ? name : "", name ? "'" : "");
+    int err = page_number(p, "SELECT count(*) FROM sqlite_schema WHERE name = 'measures'", out);
+    if (!err && *out > 0)
+        err = page_number(p, count, out);
+    free(count);
     return err;
 }
 

@@ -14,6 +14,7 @@ int mete_report(const struct mete_report_options *o)
 #include "base/file.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,20 @@ static void sql_show_count(sqlite3_context *context, int n, sqlite3_value **valu
         sqlite3_result_text(context, result_show("tasks", text), -1, free);
     else
         sqlite3_result_null(context);
+}
+
+/* show_number(x): three digits, and no exponent where it can be helped; show_number(x, h):
+ * 'x ±h'.  NULL stays NULL, and a half width that is NULL is left out. */
+static void sql_show_number(sqlite3_context *context, int n, sqlite3_value **value)
+{
+    struct text out = {0};
+    for (int i = 0; i < n && sqlite3_value_type(value[i]) != SQLITE_NULL; i++) {
+        double x = sqlite3_value_double(value[i]);
+        text_add(&out, i ? " ±" : "");
+        text_print(&out, fabs(x) >= 100 ? "%.0f" : "%.3g", x);
+    }
+    if (out.size)
+        sqlite3_result_text(context, text_take(&out), -1, free);
 }
 
 /* What the sections read: `shown`, the runs of the page; `chosen`, for every cell and
@@ -48,6 +63,9 @@ static int prepare(struct page *p)
 {
     int rc = sqlite3_create_function(p->s->db, "show_count", 1, SQLITE_UTF8, NULL, sql_show_count,
                                      NULL, NULL);
+    if (!rc)
+        rc = sqlite3_create_function(p->s->db, "show_number", -1, SQLITE_UTF8, NULL,
+                                     sql_show_number, NULL, NULL);
     if (rc)
         return sql_failed(p->s, rc, "cannot read it");
     int err = sql_exec(p->s, "CREATE TEMP TABLE shown (run INTEGER PRIMARY KEY)", "cannot read it");
@@ -65,8 +83,8 @@ static int write_sections(struct page *p)
 {
     typedef int section_fn(struct page * p);
     static section_fn *const sections[] = {
-        page_head,     page_tables, page_figures,     page_pairs,    page_users,
-        page_training, page_ledger, page_calibration, page_measures, page_runs};
+        page_head,   page_tables,      page_figures, page_pairs, page_users,    page_training,
+        page_ledger, page_calibration, page_theory,  page_drift, page_measures, page_runs};
     int err = 0;
     jsonw_object(&p->charts, NULL);
     for (size_t i = 0; !err && i < sizeof sections / sizeof *sections; i++)
@@ -99,10 +117,10 @@ static void add_opening(struct text *out, const struct page *p, const char *titl
     text_add_bytes(out, report_css, report_css_size);
     text_add(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
     html_add(out, title);
-    text_print(out,
-               "</h1>\n<p class=\"made\">mete %s · accuracy after adaptation, on tasks no run "
-               "was trained on</p>\n<nav>%s</nav>\n</header>\n<main>\n",
-               mete_version(), p->nav.at ? p->nav.at : "");
+    text_print(out, "</h1>\n<p class=\"made\">mete %s%s</p>\n<nav>%s</nav>\n</header>\n<main>\n",
+               mete_version(),
+               p->results.n ? " · accuracy after adaptation, on tasks no run was trained on" : "",
+               p->nav.at ? p->nav.at : "");
     if (report_charts_size == 0)
         text_add(out, "<p class=\"notice\">This mete was built without node and npm, so the page "
                       "has no charts; the numbers of each stand in its table.</p>\n");

@@ -35,17 +35,24 @@ int page_query(struct page *p, const char *caption, const char *sql, int *rows);
 /* A figure: chart, then `below` (the numbers).  Give it a chart by one of the two. */
 void page_figure(struct page *p, const char *id, const char *title, const char *text);
 void page_figure_end(struct page *p);
+enum { CHART_LOG_X = 1, CHART_LOG_Y = 2 };
 struct chart {
     const char *id, *kind, *title; /* kind: lines, bars, users, calibration (charts.js) */
     const char *x, *y;
-    bool log, curve; /* a logarithmic axis; many points on a line */
+    int log;    /* CHART_LOG_X, CHART_LOG_Y, or both added */
+    bool curve; /* many points on a line */
 };
 void chart_open(struct page *p, const struct chart *c); /* then row objects into p->charts */
 void chart_close(struct page *p);
 int chart_query(struct page *p, const struct chart *c, const char *sql); /* a JSON array of rows */
+/* A figure whole: its chart and its table from queries. */
+int page_chart(struct page *p, const struct chart *c, const char *text, const char *rows_sql,
+               const char *table_sql);
 
 /* The first column of the first row. */
 int page_number(struct page *p, const char *sql, double *out);
+/* How many of the page's runs have the measure `name` (NULL: any). */
+int page_measured(struct page *p, const char *name, double *out);
 
 /* ---- sections, in order ---- */
 
@@ -57,7 +64,9 @@ int page_training(struct page *p); /* validation curves */
 int page_ledger(struct page *p);   /* where the labels went */
 int page_users(struct page *p);    /* who gains, who loses */
 int page_calibration(struct page *p);
-int page_measures(struct page *p); /* of studies */
+int page_theory(struct page *p);   /* studies of stability beside the bound's shape */
+int page_drift(struct page *p);    /* Reptile's update beside the gradient it stands for */
+int page_measures(struct page *p); /* of any study */
 int page_runs(struct page *p);     /* every run, its settings and environment */
 
 void page_table(struct page *p, const struct table *t); /* one table with its notes */

@@ -33,7 +33,8 @@ static int add_tiles(struct page *p)
         {"labels used",
          "SELECT printf('%,d', sum(labels_used)) FROM outcomes JOIN shown USING (run)"},
         {"training tasks", "SELECT printf('%,d', sum(tasks)) FROM outcomes JOIN shown USING (run)"},
-        {"test tasks scored", "SELECT printf('%,d', sum(tasks)) FROM tests JOIN shown USING (run)"},
+        {"test tasks scored",
+         "SELECT printf('%,d', sum(tasks)) FROM tests JOIN shown USING (run) HAVING count(*) > 0"},
         {"time", "SELECT CASE WHEN s < 5400 THEN printf('%.0f min', s / 60)"
                  " ELSE printf('%.1f h', s / 3600) END FROM (SELECT sum(train_seconds +"
                  " test_seconds) AS s FROM times JOIN shown USING (run)) WHERE s IS NOT NULL"},
@@ -53,7 +54,7 @@ static int add_leaders(struct page *p)
         p, "In front, at each benchmark's largest budget",
         "SELECT dataset AS 'data set', printf('%dw-%ds', ways, test_shots) AS task,"
         " coalesce(show_count(budget), 'no cap') AS budget,"
-        " printf('%.1f', 100 * accuracy) || coalesce(printf(' ±%.1f', 100 * half), '')"
+        " printf('%.1f', 100 * accuracy) || iif(half IS NULL, '', printf(' ±%.1f', 100 * half))"
         "  AS 'accuracy, %', method, labels, shots AS 'training shots', bn AS 'batch norm' FROM"
         " (SELECT *, coalesce(half_seeds, half_tasks) AS half, max(coalesce(budget, 1e18)) OVER"
         "   (PARTITION BY dataset, ways, test_shots) AS top, row_number() OVER"
@@ -139,7 +140,7 @@ int page_pairs(struct page *p)
                                        "Difference to random labels, on the same test tasks",
                                        "difference in points",
                                        "",
-                                       false,
+                                       0,
                                        false};
     double n = 0;
     int err = sql_exec(p->s, pairs_sql, "cannot compare runs");

@@ -26,8 +26,8 @@ int page_calibration(struct page *p)
     if (err || n == 0)
         return err;
     static const struct chart chart = {
-        "calibration", "calibration", "Confidence and accuracy", "confidence, %", "accuracy, %",
-        false,         false};
+        "calibration", "calibration", "Confidence and accuracy", "confidence, %", "accuracy, %", 0,
+        false};
     page_section(p, "calibration", "How sure are the models?",
                  "Query predictions by their confidence. On the dashed line a model that says "
                  "80 % is right in 80 % of cases; below it, it is too sure of itself.");
@@ -82,7 +82,7 @@ int page_users(struct page *p)
         return err;
     static const struct chart chart = {
         "users", "users", "Every user before and after", "accuracy before, %", "accuracy after, %",
-        false,   false};
+        0,       false};
     page_section(p, "users", "Who gains, who loses",
                  "Tasks are users here. A point is one user, mean over seeds; above the dashed "
                  "line personalisation helped, below it made things worse.");

@@ -106,7 +106,11 @@ void page_table(struct page *p, const struct table *t)
 int page_tables(struct page *p)
 {
     struct drawn_list drawn = {0};
-    int err = drawn_read(&drawn, p->s, p->suite);
+    double studies = 0;
+    int err = page_measured(p, NULL, &studies);
+    if (err || (studies > 0 && p->results.n == 0))
+        return err; /* studies alone: they have no accuracies */
+    err = drawn_read(&drawn, p->s, p->suite);
     if (err)
         return err;
     page_section(
@@ -198,7 +202,8 @@ static void draw_figure(struct page *p, const struct drawn *d, const struct tabl
                         : strcmp(d->x, "tasks") == 0 ? "training tasks bought"
                                                      : field_title(d->x);
     snprintf(id, sizeof id, "figure%d", p->n_charts + 1);
-    struct chart chart = {id, "lines", d->title, title, "test accuracy, %", counts, false};
+    struct chart chart = {
+        id, "lines", d->title, title, "test accuracy, %", counts ? CHART_LOG_X : 0, false};
     int x = axis_field(&t->rows, d->x);
     bn = mem_print("95 %% intervals over seeds, or over test tasks where there is one seed. Batch "
                    "norm: %s.",

@@ -4,6 +4,7 @@
 
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
+#include "report/page_sql.h"
 
 static void details(struct page *p, const char *summary)
 {
@@ -91,27 +92,25 @@ static int add_suites(struct page *p)
     return err ? err : row < 0 ? row : 0;
 }
 
+static const char measures_sql[] =
+    "SELECT substr(variant, 1, 8) AS variant, bench AS benchmark, method, labels, name AS measure,"
+    " show_number(y, h) AS value, k AS seeds FROM (SELECT *, " SQL_OVER_SEEDS
+    "  FROM (SELECT r.variant, r.bench, r.method, r.labels, m.name, min(r.run) AS first, " SQL_SUMS
+    "   FROM measures m JOIN runs r USING (run) JOIN shown USING (run)"
+    "   WHERE m.value IS NOT NULL GROUP BY r.variant, m.name)) ORDER BY first, name";
+
 int page_measures(struct page *p)
 {
-    double n = 0; /* a file of the first schema has no such table */
-    int err = page_number(p, "SELECT count(*) FROM sqlite_schema WHERE name = 'measures'", &n);
-    if (!err && n > 0)
-        err = page_number(p, "SELECT count(*) FROM measures JOIN shown USING (run)", &n);
+    double n = 0;
+    int err = page_measured(p, NULL, &n);
     if (err || n == 0)
         return err;
     page_section(p, "measures", "What was measured",
                  "Numbers of studies, mean over seeds with the 95 % interval over seeds. The "
                  "settings of a variant are listed below.");
-    err = page_query(
-        p, NULL,
-        "SELECT substr(variant, 1, 8) AS variant, bench AS benchmark, method, labels,"
-        " name AS measure, printf('%.4g', s / n) || coalesce(printf(' ±%.2g', (SELECT t FROM"
-        "  student WHERE df = min(n, 1001) - 1) * sqrt(max(0, q - s * s / n) / (n - 1) / n)), '')"
-        "  AS value, n AS seeds FROM (SELECT r.variant, r.bench, r.method, r.labels, m.name,"
-        "   count(*) AS n, sum(m.value) AS s, sum(m.value * m.value) AS q, min(r.run) AS first"
-        "   FROM measures m JOIN runs r USING (run) JOIN shown USING (run)"
-        "   WHERE m.value IS NOT NULL GROUP BY r.variant, m.name) ORDER BY first, name",
-        NULL);
+    details(p, "Every measure of every variant");
+    err = page_query(p, NULL, measures_sql, NULL);
+    text_add(&p->html, "</details>\n");
     page_section_end(p);
     return err;
 }

@@ -39,7 +39,7 @@ int page_training(struct page *p)
                                        "Validation accuracy during training",
                                        "meta-updates",
                                        "validation accuracy, %",
-                                       false,
+                                       0,
                                        true};
     double n = 0;
     int err = page_number(
@@ -124,14 +124,14 @@ int page_ledger(struct page *p)
                                           "Classes covered by a task's support",
                                           "distinct classes among the labels of a task",
                                           "share of tasks, %",
-                                          false,
+                                          0,
                                           false};
     static const struct chart classes = {"classes",
                                          "lines",
                                          "Labels per class",
                                          "classes, the most labelled first",
                                          "labels, mean over runs",
-                                         false,
+                                         0,
                                          true};
     double n = 0;
     int err = sql_exec(p->s, ledger_panels_sql, "cannot sum up the ledger");

@@ -169,16 +169,16 @@ struct store_results {
  * Where another process has finished the run in the meantime nothing changes. */
 int store_finish(struct store *s, const char *id, const struct store_results *r);
 
-/* Calls fn for every measure of every run that is done, in order of run and name. */
+/* Calls fn for every measure of every run that is done, of one suite (NULL: of any), in order
+ * of run and name. */
 struct store_measured {
     int64_t run;
-    const char *suite; /* the first that has the run */
     const char *dataset, *method, *labels;
     uint64_t seed;
     struct store_measure measure;
 };
 typedef void store_measure_fn(void *user, const struct store_measured *m);
-int store_measures(struct store *s, store_measure_fn *fn, void *user);
+int store_measures(struct store *s, const char *suite, store_measure_fn *fn, void *user);
 
 /* Marks a claimed run failed, with its sentence (no clock time in it). */
 int store_fail(struct store *s, const char *id, const char *sentence);

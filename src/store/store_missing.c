@@ -80,9 +80,9 @@ const char *store_path(const struct store *s)
     return "";
 }
 
-int store_measures(struct store *s, store_measure_fn *fn, void *user)
+int store_measures(struct store *s, const char *suite, store_measure_fn *fn, void *user)
 {
-    (void)s, (void)fn, (void)user;
+    (void)s, (void)suite, (void)fn, (void)user;
     return missing();
 }
 #endif

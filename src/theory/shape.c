@@ -4,6 +4,7 @@
  * that falls as 1/m with the points of a task (empirical).  A term is left out where
  * the runs do not vary it.
  */
+#include "theory/shape.h"
 #include "theory/fit.h"
 
 #include "base/error.h"
@@ -21,7 +22,7 @@ enum { FITTED = sizeof fitted / sizeof *fitted };
 
 struct point {
     int64_t run;
-    char method[32], labels[32];
+    char dataset[96], method[32], labels[32];
     double n, m, y[FITTED];
 };
 
@@ -41,6 +42,7 @@ static void take(void *user, const struct store_measured *m)
         struct point fresh = {.run = m->run, .n = NAN, .m = NAN};
         for (int i = 0; i < FITTED; i++)
             fresh.y[i] = NAN;
+        strncpy(fresh.dataset, m->dataset, sizeof fresh.dataset - 1);
         strncpy(fresh.method, m->method, sizeof fresh.method - 1);
         strncpy(fresh.labels, m->labels, sizeof fresh.labels - 1);
         p->at[p->n++] = fresh;
@@ -58,7 +60,8 @@ static void take(void *user, const struct store_measured *m)
 
 static bool alike(const struct point *a, const struct point *b)
 {
-    return strcmp(a->method, b->method) == 0 && strcmp(a->labels, b->labels) == 0;
+    return strcmp(a->dataset, b->dataset) == 0 && strcmp(a->method, b->method) == 0 &&
+           strcmp(a->labels, b->labels) == 0;
 }
 
 /* One measure of all points like `first`; false where there is nothing to fit. */
@@ -95,6 +98,7 @@ static bool fit_one(const struct points *p, const struct point *first, int which
     if (!good)
         return false;
     *out = (struct mete_shape){.runs = rows, .b = NAN, .b_half = NAN, .c = NAN, .c_half = NAN};
+    memcpy(out->dataset, first->dataset, sizeof out->dataset);
     memcpy(out->method, first->method, sizeof out->method);
     memcpy(out->labels, first->labels, sizeof out->labels);
     strncpy(out->measure, fitted[which], sizeof out->measure - 1);
@@ -116,20 +120,32 @@ static bool seen_before(const struct points *p, int i)
     return false;
 }
 
-int mete_shape(const char *db, struct mete_shape **out, int *n)
+int shape_fit(struct store *s, const char *suite, struct mete_shape **out, int *n)
 {
-    struct store *store = NULL;
     struct points p = {0};
-    int err = store_open(&store, db, STORE_READ);
-    if (!err)
-        err = store_measures(store, take, &p);
-    store_close(store);
+    int count = 0, err = store_measures(s, suite, take, &p);
     struct mete_shape *rows = mem_array((size_t)(p.n + 1) * FITTED, sizeof *rows);
-    int count = 0;
     for (int i = 0; i < p.n && !err; i++)
         for (int k = 0; k < FITTED && !seen_before(&p, i); k++)
             count += fit_one(&p, &p.at[i], k, &rows[count]);
     free(p.at);
+    if (err) {
+        free(rows);
+        return err;
+    }
+    *out = rows;
+    *n = count;
+    return 0;
+}
+
+int mete_shape(const char *db, struct mete_shape **out, int *n)
+{
+    struct store *store = NULL;
+    struct mete_shape *rows = NULL;
+    int count = 0, err = store_open(&store, db, STORE_READ);
+    if (!err)
+        err = shape_fit(store, NULL, &rows, &count);
+    store_close(store);
     if (!err && count == 0)
         err = fail(METE_EINVAL, "%s holds no study that varies n or m enough to fit a shape", db);
     if (err) {

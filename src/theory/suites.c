@@ -1,8 +1,8 @@
 /* suites.c - mete_run(): suites of training runs, and of studies.
  *
- * A suite with `study: stability` has the settings of a training run and those of a
- * section named theory; each of its runs is one mete_stability(), whose numbers go to
- * the database as measures.
+ * A suite with `study: stability` or `study: drift` has the settings of a training run and
+ * those of a section named theory; each of its runs is one mete_stability(), or one row of
+ * mete_drift(), whose numbers go to the database as measures.
  */
 #include "run/sweep.h"
 
@@ -17,10 +17,13 @@
 struct theory_settings {
     int tasks, fresh, removals, probed;
     double max_loss, delta;
+    double lr; /* of drift */
+    int steps;
+    bool trained;
 };
 
 #define S struct theory_settings
-static const struct param theory_params[] = {
+static const struct param stability_params[] = {
     PARAM_INT_ROW(S, tasks, "tasks", 0, 0, 1e6,
                   "training tasks, n; 0: as many as the budget pays for"),
     PARAM_INT_ROW(S, fresh, "fresh", 100, 1, 1e6, "new tasks on which models are compared"),
@@ -30,6 +33,17 @@ static const struct param theory_params[] = {
     PARAM_REAL_ROW(S, delta, "delta", 0.05, 1e-300, 1, "of the bounds"),
     {0},
 };
+
+static const struct param drift_params[] = {
+    PARAM_INT_ROW(S, tasks, "tasks", 0, 0, 1e6,
+                  "training tasks, n; 0: as many as the budget pays for"),
+    PARAM_INT_ROW(S, probed, "probed", 3, 1, 1e6, "tasks whose updates are looked at"),
+    PARAM_REAL_ROW(S, lr, "lr", 0.01, 1e-12, 1e3, "inner step size of those updates"),
+    PARAM_INT_ROW(S, steps, "steps", 5, 1, 1000, "inner steps of those updates"),
+    PARAM_BOOL_ROW(S, trained, "trained", 0,
+                   "at the weights that Reptile learns, not the initial ones"),
+    {0},
+};
 #undef S
 
 /* ---- the settings of a study ---- */
@@ -37,6 +51,7 @@ static const struct param theory_params[] = {
 struct theory_rules {
     struct run_rules run;
     struct config_rules training;
+    const struct param *table; /* of the section theory */
     struct theory_settings theory;
 };
 
@@ -46,7 +61,7 @@ static int rules_open(void *user, struct config_names *names, struct param_set *
     struct theory_rules *r = user;
     int err = r->training.open(r->training.user, names, set, key);
     if (!err)
-        param_set_add(set, "theory", theory_params, &r->theory);
+        param_set_add(set, "theory", r->table, &r->theory);
     return err;
 }
 
@@ -54,6 +69,9 @@ static int rules_check(void *user, const struct config_names *names, const struc
                        const char **key)
 {
     struct theory_rules *r = user;
+    *key = "method";
+    if (r->table == drift_params && strcmp(names->method, "reptile") != 0)
+        return fail(METE_EINVAL, "method: drift is about reptile, got '%s'", names->method);
     return r->training.check(r->training.user, names, set, key);
 }
 
@@ -63,11 +81,22 @@ static void rules_close(void *user, struct param_set *set)
     r->training.close(r->training.user, set);
 }
 
-static struct config_rules theory_rules(void *own, struct shelf *shelf)
+static struct config_rules rules_with(void *own, struct shelf *shelf, const struct param *table)
 {
     struct theory_rules *r = own;
     r->training = run_rules(&r->run, shelf);
+    r->table = table;
     return (struct config_rules){r, rules_open, rules_check, rules_close};
+}
+
+static struct config_rules stability_rules(void *own, struct shelf *shelf)
+{
+    return rules_with(own, shelf, stability_params);
+}
+
+static struct config_rules drift_rules(void *own, struct shelf *shelf)
+{
+    return rules_with(own, shelf, drift_params);
 }
 
 /* ---- a study from its settings ---- */
@@ -87,30 +116,30 @@ static bool names_plug_in(const struct setting *s)
 }
 
 /* The section theory, read back. */
-static int read_theory(const struct settings *s, struct theory_settings *out)
+static int read_theory(const struct settings *s, const struct param *table,
+                       struct theory_settings *out)
 {
     struct param_set set = {0};
     int err = 0;
-    param_set_add(&set, "theory", theory_params, out);
+    *out = (struct theory_settings){.fresh = 1, .removals = 1, .max_loss = 1, .delta = 1};
+    param_set_add(&set, "theory", table, out);
     for (int i = 0; i < s->n && !err; i++)
         if (of_theory(&s->at[i]))
             err = param_set_text(&set, s->at[i].key, s->at[i].value);
     return err;
 }
 
-static int measure(const struct settings *s, const struct experiment_options *o,
-                   struct mete_stability *out)
+/* The study that the settings describe; study_release() what it holds. */
+static struct mete_study study_of(const struct settings *s, const struct theory_settings *t,
+                                  const struct experiment_options *o)
 {
-    struct theory_settings t;
     const char *seed = settings_get(s, "seed");
-    int err = read_theory(s, &t), n = 0;
-    if (err)
-        return err;
     char **set = mem_array((size_t)s->n + 1, sizeof *set);
+    int n = 0;
     for (int i = 0; i < s->n; i++)
         if (!of_theory(&s->at[i]) && !names_plug_in(&s->at[i]))
             set[n++] = mem_print("%s=%s", s->at[i].key, s->at[i].value);
-    struct mete_study study = {.bench = settings_get(s, "bench"),
+    return (struct mete_study){.bench = settings_get(s, "bench"),
                                .method = settings_get(s, "method"),
                                .net = settings_get(s, "net"),
                                .labels = settings_get(s, "labels"),
@@ -118,22 +147,34 @@ static int measure(const struct settings *s, const struct experiment_options *o,
                                .set = (const char *const *)set,
                                .seed = seed ? strtoull(seed, NULL, 10) : 1,
                                .threads = o->threads,
-                               .tasks = t.tasks,
-                               .fresh = t.fresh,
-                               .removals = t.removals,
-                               .probed = t.probed,
-                               .max_loss = t.max_loss,
-                               .delta = t.delta};
-    err = mete_stability(&study, out);
-    for (int i = 0; i < n; i++)
-        free(set[i]);
+                               .tasks = t->tasks,
+                               .fresh = t->fresh,
+                               .removals = t->removals,
+                               .probed = t->probed,
+                               .max_loss = t->max_loss,
+                               .delta = t->delta};
+}
+
+static void study_release(struct mete_study *study)
+{
+    char **set = (char **)study->set;
+    for (char **at = set; *at; at++)
+        free(*at);
     free(set);
-    return err;
 }
 
 /* ---- its results ---- */
 
-static void gather(const struct mete_stability *r, struct results *out)
+static void keep_measures(struct results *out, const struct store_measure *all, int n)
+{
+    out->measures = mem_array((size_t)n, sizeof *all);
+    memcpy(out->measures, all, (size_t)n * sizeof *all);
+    out->all.measures = out->measures;
+    out->all.n_measures = n;
+    out->all.best_accuracy = NAN;
+}
+
+static void gather_stability(const struct mete_stability *r, struct results *out)
 {
     const struct store_measure all[] = {
         {"n", r->n, NAN},
@@ -154,15 +195,30 @@ static void gather(const struct mete_stability *r, struct results *out)
         {"bound_by_beta", r->by_beta.total, NAN},
         {"bound_by_lemma", r->by_lemma.total, NAN},
     };
-    out->measures = mem_alloc(sizeof all);
-    memcpy(out->measures, all, sizeof all);
-    out->all.measures = out->measures;
-    out->all.n_measures = sizeof all / sizeof *all;
+    keep_measures(out, all, sizeof all / sizeof *all);
     out->all.steps = out->all.best_step = r->outer_steps;
-    out->all.best_accuracy = NAN;
     out->all.tasks = r->n;
     out->all.labels = (int64_t)r->n * r->m;
     out->all.cost = (double)out->all.labels;
+}
+
+/* Drift looks at updates, not at labels: it counts none. */
+static void gather_drift(const struct mete_drift *r, bool trained, struct results *out)
+{
+    const struct store_measure all[] = {
+        {"lr", r->lr, NAN},
+        {"steps", r->steps, NAN},
+        {"trained", trained, NAN},
+        {"cosine", r->cosine, r->cosine_half},
+        {"deviation", r->deviation, r->deviation_half},
+        {"raw", r->raw, NAN},
+        {"summed", r->summed, NAN},
+        {"bound", r->bound, NAN},
+        {"left_printed", r->left_printed, NAN},
+        {"left_second", r->left_second, NAN},
+    };
+    keep_measures(out, all, sizeof all / sizeof *all);
+    out->all.tasks = r->tasks;
 }
 
 static double clock_seconds(void)
@@ -172,18 +228,10 @@ static double clock_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int theory_run(const struct settings *s, struct shelf *shelf,
-                      const struct experiment_options *o, struct results *out)
+static void note_circumstances(const struct experiment_options *o, double start,
+                               struct results *out)
 {
-    struct mete_stability r;
     struct jsonw w = {0};
-    double start = clock_seconds();
-    (void)shelf;
-    *out = (struct results){0};
-    int err = measure(s, o, &r);
-    if (err)
-        return err;
-    gather(&r, out);
     jsonw_object(&w, NULL);
     jsonw_string(&w, "version", mete_version());
     jsonw_string(&w, "device", o->device ? o->device : "cpu");
@@ -192,35 +240,92 @@ static int theory_run(const struct settings *s, struct shelf *shelf,
     out->all.env = out->env = w.text;
     out->all.started = start;
     out->all.train_seconds = clock_seconds() - start;
+}
+
+static int stability_run(const struct settings *s, struct shelf *shelf,
+                         const struct experiment_options *o, struct results *out)
+{
+    struct theory_settings t;
+    struct mete_stability r;
+    double start = clock_seconds();
+    (void)shelf;
+    *out = (struct results){0};
+    int err = read_theory(s, stability_params, &t);
+    if (err)
+        return err;
+    struct mete_study study = study_of(s, &t, o);
+    err = mete_stability(&study, &r);
+    study_release(&study);
+    if (err)
+        return err;
+    gather_stability(&r, out);
+    note_circumstances(o, start, out);
     return 0;
 }
 
-/* One training for each removal and one more; what is measured between them is not counted. */
-static int theory_estimate(const struct settings *s, struct shelf *shelf, const char *device,
-                           struct estimate *out)
+static int drift_run(const struct settings *s, struct shelf *shelf,
+                     const struct experiment_options *o, struct results *out)
 {
     struct theory_settings t;
+    struct mete_drift row;
+    double start = clock_seconds();
+    (void)shelf;
+    *out = (struct results){0};
+    int err = read_theory(s, drift_params, &t);
+    if (err)
+        return err;
+    struct mete_study study = study_of(s, &t, o);
+    err = mete_drift(&study, t.trained, &t.lr, 1, &t.steps, 1, &row);
+    study_release(&study);
+    if (err)
+        return err;
+    gather_drift(&row, t.trained, out);
+    note_circumstances(o, start, out);
+    return 0;
+}
+
+/* So many trainings; what is measured between them is not counted. */
+static int estimate(const struct settings *s, struct shelf *shelf, const char *device,
+                    int trainings, int tasks, struct estimate *out)
+{
     struct settings training = {.at = mem_array((size_t)s->n, sizeof *s->at)};
-    int err = read_theory(s, &t);
     for (int i = 0; i < s->n; i++)
         if (!of_theory(&s->at[i]))
             training.at[training.n++] = s->at[i]; /* borrowed */
-    if (!err)
-        err = estimate_run(&training, shelf, device, out);
+    int err = estimate_run(&training, shelf, device, out);
     free(training.at);
     if (!err) {
-        out->flops *= t.removals + 1;
-        out->seconds *= t.removals + 1;
-        out->tasks = t.tasks ? t.tasks : out->tasks;
+        out->flops *= trainings;
+        out->seconds *= trainings;
+        out->tasks = tasks ? tasks : out->tasks;
     }
     return err;
 }
 
-static const struct sweep_kind sweep_stability = {
-    .rules_size = sizeof(struct theory_rules),
-    .rules = theory_rules,
-    .run = theory_run,
-    .estimate = theory_estimate,
+/* One training for each removal and one more. */
+static int stability_estimate(const struct settings *s, struct shelf *shelf, const char *device,
+                              struct estimate *out)
+{
+    struct theory_settings t;
+    int err = read_theory(s, stability_params, &t);
+    return err ? err : estimate(s, shelf, device, t.removals + 1, t.tasks, out);
+}
+
+static int drift_estimate(const struct settings *s, struct shelf *shelf, const char *device,
+                          struct estimate *out)
+{
+    struct theory_settings t;
+    int err = read_theory(s, drift_params, &t);
+    return err ? err : estimate(s, shelf, device, t.trained, t.tasks, out);
+}
+
+static const struct study {
+    const char *name;
+    struct sweep_kind kind;
+} studies[] = {
+    {"stability",
+     {sizeof(struct theory_rules), stability_rules, stability_run, stability_estimate}},
+    {"drift", {sizeof(struct theory_rules), drift_rules, drift_run, drift_estimate}},
 };
 
 int mete_run(const struct mete_run_options *o)
@@ -231,7 +336,8 @@ int mete_run(const struct mete_run_options *o)
         return err;
     if (strcmp(study, "") == 0)
         return sweep_run(o, &sweep_training);
-    if (strcmp(study, "stability") == 0)
-        return sweep_run(o, &sweep_stability);
-    return fail(METE_EINVAL, "%s: study: expected stability, got '%s'", o->suite, study);
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
+        if (strcmp(study, studies[i].name) == 0)
+            return sweep_run(o, &studies[i].kind);
+    return fail(METE_EINVAL, "%s: study: expected stability or drift, got '%s'", o->suite, study);
 }

@@ -25,5 +25,8 @@ elif ! command -v chromium >/dev/null; then
     skip "chromium is not here to open the page"
 else
     ok "the page in a browser" python3 "$here/check_page.py" "$tmp/x.db" "$tmp/report.html"
+    cp results/theory.db "$tmp/theory.db"
+    ok "a page of the theory" "$METE" report "$tmp/theory.db" -o "$tmp/theory.html"
+    ok "its figures are what was measured" python3 "$here/check_theory.py" "$tmp/theory.db" "$tmp/theory.html"
 fi
 finish

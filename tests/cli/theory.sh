@@ -59,8 +59,52 @@ YAML
     ok "the shape" "$METE" stability fit "$tmp/t.db"
     same "of the gap, by n and m" yes "$(grep -q '^maml *random *gap  *6 .*+-.*+-.*+-' "$tmp/out" && echo yes)"
     ok "its dry run" "$METE" run "$tmp/study.yaml" --dry-run
+    cat >"$tmp/drift.yaml" <<YAML
+name: tiny-drift
+study: drift
+base: {bench: "$bench", method: maml, net: mlp, net.units: 8, train.steps: 4, train.meta_batch: 4, task.query: 5, theory.tasks: 8, theory.probed: 2}
+axes: {theory.trained: [no, yes], theory.lr: [0.001, 0.1], theory.steps: [1, 3]}
+YAML
+    refuses "drift of another method" 2 "drift is about reptile, got 'maml'" "$METE" run "$tmp/drift.yaml" --db "$tmp/d.db"
+    sed -i 's/method: maml/method: reptile/' "$tmp/drift.yaml"
+    ok "a suite of drift" "$METE" run "$tmp/drift.yaml" --db "$tmp/d.db" --device ref64
+    ok "its dry run" "$METE" run "$tmp/drift.yaml" --dry-run
+    if command -v sqlite3 >/dev/null; then
+        for trained in "" --trained; do
+            # shellcheck disable=SC2086 # none, or one word
+            drift $bench $trained --lr 0.001,0.1 --steps 1,3 --csv --set train.steps=4 --set train.meta_batch=4 |
+                awk -F, 'NR > 1 { printf "%.6g %d %.6g %.6g\n", $1, $2, $4, $6 }' >"$tmp/by-command"
+            sqlite3 -separator ' ' "$tmp/d.db" "SELECT printf('%.6g', a.value), CAST(b.value AS INTEGER),
+                printf('%.6g', c.value), printf('%.6g', d.value) FROM measures t JOIN measures a USING (run)
+                JOIN measures b USING (run) JOIN measures c USING (run) JOIN measures d USING (run)
+                WHERE t.name = 'trained' AND t.value = ${trained:+1}+0 AND a.name = 'lr' AND b.name = 'steps'
+                AND c.name = 'cosine' AND d.name = 'deviation' ORDER BY a.value, b.value" >"$tmp/by-suite"
+            ok "the suite measures what the command does (${trained:-initial weights})" \
+                cmp "$tmp/by-command" "$tmp/by-suite"
+        done
+        # killed at random moments, a suite of studies goes on and measures the same
+        measures_of() { sqlite3 "$1" "SELECT r.id, m.name, m.value, m.half FROM runs r JOIN measures m USING (run)
+            ORDER BY 1, 2"; }
+        for i in 1 2 3 4; do
+            "$METE" run "$tmp/study.yaml" --db "$tmp/killed.db" --threads 1 >/dev/null 2>&1 &
+            pid=$!
+            sleep "0.0$((RANDOM % 10))"
+            kill -9 $pid 2>/dev/null
+            wait $pid 2>/dev/null
+        done
+        ok "a killed suite of studies goes on" "$METE" run "$tmp/study.yaml" --db "$tmp/killed.db"
+        measures_of "$tmp/t.db" >"$tmp/undisturbed"
+        measures_of "$tmp/killed.db" >"$tmp/killed"
+        ok "and measures the same" cmp "$tmp/undisturbed" "$tmp/killed"
+        same "all of it" 102 "$(wc -l <"$tmp/killed")"
+    else
+        skip "no sqlite3 to compare measures with"
+    fi
+    same "the shipped suites resolve" "90 64" "$(for s in theory theory-drift; do
+        "$METE" run suites/$s.yaml --dry-run 2>&1 | grep -oE '[0-9]+ runs' | head -n 1 | cut -d' ' -f1
+    done | paste -sd' ')"
     sed -i 's/^study: stability/study: stabilty/' "$tmp/study.yaml"
-    refuses "another study" 2 "study: expected stability, got 'stabilty'" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
+    refuses "another study" 2 "study: expected stability or drift, got 'stabilty'" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
     sed /^study/d "$tmp/study.yaml" >"$tmp/training.yaml"
     refuses "theory settings of a training suite" 2 "no setting named 'theory." "$METE" run "$tmp/training.yaml" --db "$tmp/u.db"
 fi

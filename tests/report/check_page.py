@@ -68,10 +68,10 @@ def check_table(chrome, db):
     check("the paper's numbers stand below ours", paper.get('maml random') == '83.3', paper)
 
 
-def check_charts(chrome, width):
+def check_charts(chrome, width, least=8):
     check(f'the charts are drawn at {width} px', chrome.wait("document.documentElement.dataset.ready == 'yes'"))
     figures = chrome.run(FIGURES)
-    check('there are figures', len(figures) >= 8, len(figures))
+    check('there are figures', len(figures) >= least, len(figures))
     for f in figures:
         check('every chart draws', not f['error'] and f['drawn'] == len(f['views']) > 0, f)
         check('every panel shows marks', all(v['marks'] > 0 and v['height'] > 50 for v in f['views']), f)
@@ -86,6 +86,13 @@ def luminance(colour):
     return (r + g + b) / 3
 
 
+def check_ink(chrome, name, dark):
+    paper = chrome.run('getComputedStyle(document.body).backgroundColor')
+    ink = chrome.run("getComputedStyle(document.querySelector('.view svg .role-axis-label text')).fill")
+    check(f'ink and paper ({name})', (luminance(paper) < 80 < luminance(ink)) if dark
+          else (luminance(ink) < 80 < luminance(paper)), (paper, ink))
+
+
 def main():
     db, page = sqlite3.connect(sys.argv[1]), sys.argv[2]
     folder = sys.argv[3] if len(sys.argv) > 3 else None
@@ -96,10 +103,7 @@ def main():
             check_charts(chrome, width)
             check_table(chrome, db)
             check(f'no complaints ({name})', not chrome.complaints(), chrome.complaints())
-            paper = chrome.run('getComputedStyle(document.body).backgroundColor')
-            ink = chrome.run("getComputedStyle(document.querySelector('.view svg .role-axis-label text')).fill")
-            check(f'ink and paper ({name})', (luminance(paper) < 80 < luminance(ink)) if dark
-                  else (luminance(ink) < 80 < luminance(paper)), (paper, ink))
+            check_ink(chrome, name, dark)
             if folder:
                 chrome.screenshot(os.path.join(folder, name + '.png'))
         chrome.open(page, width=400, scripts=False)
@@ -117,4 +121,5 @@ def main():
     return 1 if failures else 0
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

@@ -140,6 +140,112 @@ TEST(the_full_fixture_has_every_section)
     free(f);
 }
 
+/* A run that only has measures. */
+static int finish_study(struct store *s, const char *id, const struct store_measure *m, int n)
+{
+    struct store_results r = {.steps = 10,
+                              .best_step = 10,
+                              .best_accuracy = NAN,
+                              .tasks = 10,
+                              .measures = m,
+                              .n_measures = n,
+                              .env = "{\"made up\": true}",
+                              .started = 1.7e9};
+    return store_finish(s, id, &r);
+}
+
+/* A study whose gap is 0.5 + 3/sqrt(n) + 2/m, up to a little for the seed. */
+static int finish_stability(struct store *s, const char *id, double n, double m, double seed)
+{
+    double gap = 0.5 + 3 / sqrt(n) + 2 / m + 0.01 * (seed - 1.5);
+    const struct store_measure all[] = {{"n", n, NAN},
+                                        {"m", m, NAN},
+                                        {"gap", gap, 0.1},
+                                        {"gap_outer", gap, NAN},
+                                        {"gap_inner", 0, NAN},
+                                        {"outer_beta", 1 / n, 0.1 / n},
+                                        {"outer_beta_largest", 2 / n, NAN},
+                                        {"inner_beta", 1 / m, NAN},
+                                        {"outer_L", 30 / m, NAN},
+                                        {"outer_gamma", 1234, NAN},
+                                        {"inner_L", NAN, NAN}};
+    return finish_study(s, id, all, sizeof all / sizeof *all);
+}
+
+TEST(studies_of_stability_have_their_figures)
+{
+    struct store *s = new_store();
+    struct fixture *f = mem_alloc(sizeof *f);
+    for (int i = 0; i < 8; i++) /* n by the budget, m by the shots, two seeds */
+        fixture_add(f, "glyphs", 5, i & 1 ? 5 : 1, i & 2 ? 100 : 10, "maml", "random",
+                    1 + (uint64_t)(i / 4));
+    CHECK_OK(fixture_plan(s, f));
+    for (int i = 0; i < 8; i++)
+        CHECK_OK(finish_stability(s, f->ids[i], i & 2 ? 100 : 10, i & 1 ? 25 : 5, 1 + i / 4));
+    char *page = page_of(s);
+    static const char *const charts[] = {"gap-n",      "gap-m",      "gap-parts",
+                                         "beta-outer", "beta-inner", "constants"};
+    for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
+        char *mark = mem_print("<figure data-chart=\"%s\">", charts[i]);
+        CHECK(strstr(page, mark) != NULL);
+        free(mark);
+    }
+    CHECK(!strstr(page, "<section id=\"drift\">"));
+    CHECK(strstr(page, "<td>gap</td><td class=\"n\">8</td><td class=\"n\">0.5 ±") != NULL);
+    CHECK(strstr(page, "\"line\":\"maml, fitted\"") != NULL);
+    CHECK(strstr(page, "<td class=\"n\">1234 ±0</td>") != NULL); /* the same in both seeds */
+    CHECK(charts_read(page));
+    free(page);
+    free(f);
+}
+
+TEST(a_lone_study_has_no_shape_and_no_interval)
+{
+    struct store *s = new_store();
+    struct fixture *f = mem_alloc(sizeof *f);
+    fixture_add(f, "glyphs", 5, 1, 10, "maml", "random", 1);
+    CHECK_OK(fixture_plan(s, f));
+    CHECK_OK(finish_stability(s, f->ids[0], 10, 5, 1));
+    char *page = page_of(s);
+    CHECK(strstr(page, "<section id=\"theory\">") != NULL);
+    CHECK(!strstr(page, "fitted\""));
+    CHECK(!strstr(page, "±0<"));
+    CHECK(charts_read(page));
+    *strstr(page, "id=\"charts\"") = '\0';
+    CHECK(!strstr(page, "nan"));
+    free(page);
+    free(f);
+}
+
+TEST(studies_of_drift_have_their_figures)
+{
+    struct store *s = new_store();
+    struct fixture *f = mem_alloc(sizeof *f);
+    for (int i = 0; i < 4; i++)
+        fixture_add(f, "glyphs", 5, 1 + i, 10, "reptile", "random", 1);
+    CHECK_OK(fixture_plan(s, f));
+    for (int i = 0; i < 4; i++) { /* the last one diverged */
+        const struct store_measure all[] = {{"lr", i & 1 ? 0.1 : 0.01, NAN},
+                                            {"steps", 5, NAN},
+                                            {"trained", i / 2, NAN},
+                                            {"cosine", i < 3 ? 0.75 : NAN, 0.1},
+                                            {"deviation", i < 3 ? 0.5 : NAN, 0.2},
+                                            {"summed", i < 3 ? 4.25 : NAN, NAN},
+                                            {"bound", i & 1 ? -17 : 4, NAN}};
+        CHECK_OK(finish_study(s, f->ids[i], all, sizeof all / sizeof *all));
+    }
+    char *page = page_of(s);
+    CHECK(strstr(page, "<figure data-chart=\"drift-cosine\">") != NULL);
+    CHECK(strstr(page, "<figure data-chart=\"drift-deviation\">") != NULL);
+    CHECK(strstr(page, "<figure data-chart=\"drift-bound\">") != NULL);
+    CHECK(strstr(page, "trained weights\",\"line\":\"T = 5\"") != NULL);
+    CHECK(strstr(page, "<td class=\"n\">-17</td>") != NULL); /* in the table, not in the chart */
+    CHECK(!strstr(page, "\"y\":-17"));
+    CHECK(charts_read(page));
+    free(page);
+    free(f);
+}
+
 /* RFC 3720, B.4: 32 bytes of zeros, of ones, and ascending. */
 TEST(crc32c_matches_the_published_vectors)
 {
@@ -154,5 +260,7 @@ TEST(crc32c_matches_the_published_vectors)
 
 TESTS(T(an_empty_database_makes_a_page), T(planned_and_failed_runs_make_a_page),
       T(one_run_of_one_seed_makes_a_page), T(names_are_escaped_everywhere),
-      T(the_full_fixture_has_every_section), T(crc32c_matches_the_published_vectors))
+      T(the_full_fixture_has_every_section), T(studies_of_stability_have_their_figures),
+      T(a_lone_study_has_no_shape_and_no_interval), T(studies_of_drift_have_their_figures),
+      T(crc32c_matches_the_published_vectors))
 #endif

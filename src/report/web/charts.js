@@ -65,37 +65,57 @@ function xAxis(chart, rows) {
   };
 }
 
+// Percentages to a tenth, small numbers (losses, gaps) to three digits.
+const places = (chart) => (chart.logY || Math.max(...chart.rows.map((r) => Math.abs(r.y))) < 10 ? '.3~g' : '.1f');
+
+// Nothing is below 0 on a logarithmic axis: an interval that reaches there ends at its foot.
+function aboveZero(rows) {
+  const above = rows.filter((r) => r.y > 0), foot = Math.min(...above.map((r) => r.y)) / 2;
+  return above.map((r) => (Number.isFinite(r.lo) ? { ...r, lo: Math.max(r.lo, foot) } : r));
+}
+
 const tooltip = (chart, more = []) => [
   { field: 'line', title: 'line' },
   { field: 'x', title: chart.x, type: 'quantitative', format: ',' },
-  { field: 'y', title: chart.y, type: 'quantitative', format: '.1f' },
+  { field: 'y', title: chart.y, type: 'quantitative', format: places(chart) },
   ...more,
 ];
 
+// Ticks of a logarithmic axis: powers of ten, with 2 and 5 between them where these are few.
+function decades(rows) {
+  const all = rows.flatMap((r) => [r.y, r.lo, r.hi]).filter((v) => v > 0);
+  const from = Math.floor(Math.log10(Math.min(...all))), to = Math.ceil(Math.log10(Math.max(...all)));
+  const steps = to - from > 2 ? [1] : [1, 2, 5];
+  return Array.from({ length: to - from + 1 }, (_, i) => steps.map((s) => Number(`${s}e${from + i}`))).flat()
+    .filter((v) => v >= Math.min(...all) && v <= Math.max(...all));
+}
+
 // A mean with its interval, against something.
 function lines(chart, rows, s) {
-  const interval = [{ field: 'lo', title: '95 % from', type: 'quantitative', format: '.1f' },
-    { field: 'hi', title: 'to', type: 'quantitative', format: '.1f' },
+  const interval = [{ field: 'lo', title: '95 % from', type: 'quantitative', format: places(chart) },
+    { field: 'hi', title: 'to', type: 'quantitative', format: places(chart) },
     ...(rows.some((r) => r.note) ? [{ field: 'note', title: 'chosen' }] : [])];
   const base = { x: xAxis(chart, rows), detail: { field: 'line' } };
   const colour = channel('colour', s.colour, rows);
+  const scale = chart.logY ? { type: 'log', nice: false, padding: 8 } : { zero: false };
+  const axis = chart.logY ? { values: decades(rows), format: '~g' } : {};
+  const y = (field) => ({ field, type: 'quantitative', title: chart.y, scale, axis });
   const points = !chart.curve && rows.length <= 80;
   const band = rows.some((r) => Number.isFinite(r.lo));
   const crowded = distinct(rows, 'line').length > 4;
   return {
     encoding: base,
     layer: [
-      ...(band ? [{ transform: [{ filter: 'isValid(datum.lo)' }],
+      ...(band && !(crowded && chart.logY) ? [{ transform: [{ filter: 'isValid(datum.lo)' }],
         mark: { type: 'area', opacity: crowded ? 0.06 : 0.15 },
-        encoding: { y: { field: 'lo', type: 'quantitative', title: chart.y }, y2: { field: 'hi' }, color: colour } }] : []),
+        encoding: { y: y('lo'), y2: { field: 'hi' }, color: colour } }] : []),
       ...(band && points ? [{ transform: [{ filter: 'isValid(datum.lo)' }],
         mark: { type: 'rule', opacity: crowded ? 0.35 : 0.6 },
-        encoding: { y: { field: 'lo', type: 'quantitative' }, y2: { field: 'hi' }, color: colour } }] : []),
+        encoding: { y: y('lo'), y2: { field: 'hi' }, color: colour } }] : []),
       { mark: { type: 'line', strokeWidth: 2 },
-        encoding: { y: { field: 'y', type: 'quantitative', title: chart.y, scale: { zero: false } }, color: colour,
-          strokeDash: channel('dash', s.dash, rows) } },
+        encoding: { y: y('y'), color: colour, strokeDash: channel('dash', s.dash, rows) } },
       { mark: { type: 'point', filled: true, size: points ? 45 : 8, opacity: 1 },
-        encoding: { y: { field: 'y', type: 'quantitative' }, color: colour,
+        encoding: { y: y('y'), color: colour,
           shape: channel('dash', s.shape, rows), tooltip: tooltip(chart, interval) } },
     ],
   };
@@ -226,7 +246,10 @@ async function drawPanel(box, chart, name, rows, s) {
 async function drawFigure(figure, chart, s) {
   const box = figure.querySelector('.panels');
   let panels = distinct(chart.rows, 'panel');
-  const rowsOf = (name) => chart.rows.filter((r) => r.panel === name);
+  const rowsOf = (name) => {
+    const rows = chart.rows.filter((r) => r.panel === name);
+    return chart.logY ? aboveZero(rows) : rows;
+  };
   if (chart.kind === 'lines') { // one place on the axis is no line
     const long = panels.filter((name) => distinct(rowsOf(name), 'x').length > 1);
     panels = long.length ? long : panels;

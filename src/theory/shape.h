@@ -1,0 +1,13 @@
+/* shape.h - the bound's shape, fitted to the studies of a database that is open. */
+#ifndef THEORY_SHAPE_H
+#define THEORY_SHAPE_H
+
+#include "mete.h"
+
+struct store;
+
+/* As mete_shape() has it, of one suite (NULL: of all); *n is 0 where nothing can be fitted.
+ * free() *out. */
+int shape_fit(struct store *s, const char *suite, struct mete_shape **out, int *n);
+
+#endif
