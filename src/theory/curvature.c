@@ -17,10 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANCZOS_STEPS = 12, POINTS = 3 };
+enum { POINTS = 3 };
 /* In units of the weights' norm. */
 static const double outer_step = 1e-8, nudge = 1e-5;
-static const double lanczos_tolerance = 1e-2;
 
 struct curvature_meter {
     const struct field *f;
@@ -179,7 +178,7 @@ static int outer_product(void *user, const double *v, double *out)
 static int look_outer(struct curvature_meter *m, const struct episode *task, struct curvature *c)
 {
     struct spectrum s;
-    struct spectrum_options o = {m->weights, LANCZOS_STEPS, lanczos_tolerance, 1};
+    struct spectrum_options o = spectrum_quick(m->weights);
     m->lesson = field_lesson(m->f, task);
     if (m->f->estimator == METE_ESTIMATOR_EMPIRICAL)
         m->lesson.query = m->lesson.support; /* L_emp: the loss on what was learned from */
@@ -208,7 +207,7 @@ static int look_points(struct probe *p, const struct items *support, struct curv
     }
     for (int k = 0; k < POINTS && k < support->n && !err; k++) {
         struct spectrum s;
-        struct spectrum_options o = {n, LANCZOS_STEPS, lanczos_tolerance, 1};
+        struct spectrum_options o = spectrum_quick(n);
         int steepest = 0;
         for (int i = 1; i < support->n; i++)
             steepest = norm[i] > norm[steepest] ? i : steepest;

@@ -92,7 +92,8 @@ static bool fit_one(const struct points *p, const struct point *first, int which
         y[rows++] = q->y[which];
     }
     struct fit f;
-    bool good = rows > terms && fit_linear(&f, x, y, rows, terms) == 0;
+    bool good = rows > terms && fit_linear(&f, x, y, rows, terms) == 0 &&
+                isfinite(f.r2); /* a measure that never varies has no shape */
     free(x);
     free(y);
     if (!good)

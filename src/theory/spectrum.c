@@ -161,6 +161,11 @@ int spectrum_of(struct spectrum *out, const struct spectrum_options *o, spectrum
     return err;
 }
 
+struct spectrum_options spectrum_quick(size_t dim)
+{
+    return (struct spectrum_options){.dim = dim, .steps = 12, .tolerance = 1e-2, .seed = 1};
+}
+
 double spectrum_norm(const struct spectrum *s)
 {
     return fmax(fabs(s->largest), fabs(s->smallest));

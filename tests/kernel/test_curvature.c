@@ -90,15 +90,21 @@ TEST(curvature_agrees_with_dense_hessians_to_1e_4)
             high = fmax(high, h[j * n + j]);
             low = fmin(low, h[j * n + j]);
         }
-        struct spectrum s;
+        struct spectrum s, quick;
         struct spectrum_options o = {.dim = n, .steps = 60, .tolerance = 1e-6, .seed = 1};
         CHECK_OK(spectrum_of(&s, &o, product, &p));
+        o = spectrum_quick(n);
+        CHECK_OK(spectrum_of(&quick, &o, product, &p));
         free(h);
         pass_close(&p);
         CHECK(s.converged);
         if (!(fabs(s.largest - high) <= 1e-4 * high && fabs(s.smallest - low) <= 1e-4 * fabs(low)))
             FAIL_TEST("%s: the ends are %.9g and %.9g, not %.9g and %.9g", specs[i].name,
                       s.smallest, s.largest, low, high);
+        double norm = fmax(fabs(high), fabs(low)); /* and as a study measures it */
+        if (!(fabs(spectrum_norm(&quick) - norm) <= 1e-4 * norm))
+            FAIL_TEST("%s: the curvature is %.9g, not %.9g", specs[i].name, spectrum_norm(&quick),
+                      norm);
     }
 }
 
