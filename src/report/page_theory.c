@@ -104,7 +104,7 @@ static int add_against(struct page *p, const struct against *a)
                   a->other, a->other, a->x, a->measure, a->other, a->x);
     char *table = mem_print("SELECT place || method AS method, printf('%%d', n) AS n,"
                             " printf('%%d', m) AS m, %s FROM grid JOIN plain USING (labels)"
-                            " ORDER BY place, method, %s, %s",
+                            " ORDER BY place, grid.method, grid.%s, grid.%s",
                             a->columns, a->other, a->x);
     int err = page_chart(p, &a->chart, a->text, rows, table);
     free(rows);
@@ -201,7 +201,7 @@ static const char constants_table_sql[] =
     " show_number(outer_l, outer_l_h) AS 'L′', show_number(outer_gamma, outer_gamma_h) AS 'γ′',"
     " show_number(inner_l, inner_l_h) AS L, show_number(inner_gamma, inner_gamma_h) AS γ,"
     " show_number(gap, gap_h) AS gap, show_number(risk) AS risk FROM grid"
-    " ORDER BY place, method, labels DESC, n, m";
+    " ORDER BY place, grid.method, labels DESC, grid.n, grid.m";
 
 static int add_constants(struct page *p)
 {

@@ -85,7 +85,7 @@ YAML
         # killed at random moments, a suite of studies goes on and measures the same
         measures_of() { sqlite3 "$1" "SELECT r.id, m.name, m.value, m.half FROM runs r JOIN measures m USING (run)
             ORDER BY 1, 2"; }
-        for i in 1 2 3 4; do
+        for _ in 1 2 3 4; do
             "$METE" run "$tmp/study.yaml" --db "$tmp/killed.db" --threads 1 >/dev/null 2>&1 &
             pid=$!
             sleep "0.0$((RANDOM % 10))"

@@ -162,6 +162,8 @@ def check_tables(chrome, db, expected):
         check('the table of gaps matches the database',
               row[3:6] == [show(y), '±' + show(tasks), '±' + show(seeds) if seeds is not None else '–'],
               (method, n, m, row))
+    order = [(r[0], int(r[2]), int(r[1])) for r in tables['gap-n'][1:]]
+    check('the table of gaps is in order', order == sorted(order), order)
     fits = {(r[1], r[3]): r for r in tables['gap-parts'] if r[2] == plain[0]['labels']}
     for method in {r['method'] for r in plain}:
         row = fits.get((method, 'gap'), [])
