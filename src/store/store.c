@@ -197,6 +197,20 @@ static int upgrade(struct store *s)
     return sql_end(s, err, "cannot create its tables");
 }
 
+/* SQLite itself does not wait where two connections change the mode at once. */
+static int enter_wal(struct store *s)
+{
+    enum { STEP_MS = 20 };
+    for (int waited = 0;; waited += STEP_MS) {
+        int rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+        if (rc == SQLITE_OK)
+            return 0;
+        if ((rc & 0xff) != SQLITE_BUSY || waited >= BUSY_MS)
+            return sql_failed(s, rc, "cannot open it for writing");
+        sqlite3_sleep(STEP_MS);
+    }
+}
+
 static int open_for_writing(struct store *s)
 {
     int version = 0;
@@ -205,9 +219,11 @@ static int open_for_writing(struct store *s)
         return err;
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return sql_failed(s, SQLITE_READONLY, "cannot write it");
+    err = enter_wal(s);
     /* Full: a run that was reported as done survives a power cut. */
-    err = sql_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON",
-                   "cannot open it for writing");
+    if (!err)
+        err = sql_exec(s, "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON",
+                       "cannot open it for writing");
     return err || version == schema_version ? err : upgrade(s);
 }
 

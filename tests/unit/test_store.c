@@ -171,15 +171,17 @@ static int work_through(const char *path, struct fixture *f)
 {
     struct store *s = NULL;
     int done = 0, which = 0;
-    if (store_open(&s, path, STORE_WRITE) != 0 || fixture_plan(s, f) != 0)
-        return 255;
-    while (store_claim(s, f->ids, f->n, 60, &which) == 0 && which >= 0) {
-        if (fixture_finish(s, f->ids[which], &f->runs[which]) != 0)
-            return 255;
+    int err = store_open(&s, path, STORE_WRITE);
+    if (!err)
+        err = fixture_plan(s, f);
+    while (!err && (err = store_claim(s, f->ids, f->n, 60, &which)) == 0 && which >= 0) {
+        err = fixture_finish(s, f->ids[which], &f->runs[which]);
         done++;
     }
+    if (err)
+        fprintf(stderr, "a process: %s\n", mete_errmsg());
     store_close(s);
-    return done;
+    return err ? 255 : done;
 }
 
 TEST(four_processes_share_the_work_and_do_no_run_twice)
