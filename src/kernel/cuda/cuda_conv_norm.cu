@@ -6,6 +6,7 @@
  * an output pixel.
  */
 #include "cuda_norm.cuh"
+#include "cuda_shape.cuh"
 
 enum { STEP = THREADS / 4 }; /* pixels a block reads at once */
 
@@ -25,7 +26,8 @@ struct planes {
 };
 
 template <bool TANGENT>
-static __device__ struct planes planes_of(const struct conv_args &a, int task, int c)
+static __device__ __forceinline__ struct planes planes_of(const struct conv_args &a, int task,
+                                                          int c)
 {
     size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c;
     size_t out = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c;
@@ -102,8 +104,8 @@ static __device__ __forceinline__ void read_batch(const struct conv_args &a, con
 
 /* The warp's sums of z and its square over the part, for running averages. */
 template <int W>
-static __device__ void sum_running(const struct conv_args &a, const struct part &s,
-                                   const struct planes &k, norm_sums *sums)
+static __device__ __forceinline__ void sum_running(const struct conv_args &a, const struct part &s,
+                                                   const struct planes &k, norm_sums *sums)
 {
     int quad = threadIdx.x % 4 * 4;
     double sum[2][4] = {};
@@ -159,8 +161,8 @@ static __device__ __forceinline__ void put_pixel(const struct conv_args &a, cons
 
 /* ---- channels ---- */
 
-static __device__ void load_slice(const struct conv_args &a, const struct part &s, bool tangent,
-                                  struct slice *ch)
+static __device__ __forceinline__ void load_slice(const struct conv_args &a, const struct part &s,
+                                                  bool tangent, struct slice *ch)
 {
     int i = threadIdx.x, c = s.c0 + i;
     if (i >= SLICE)
@@ -180,8 +182,9 @@ static __device__ void load_slice(const struct conv_args &a, const struct part &
 }
 
 /* (running - this batch's) statistics of z + bias. */
-static __device__ void put_running(const struct conv_args &a, const struct part &s,
-                                   const norm_sums *sums, int i, float *mean, float *var)
+static __device__ __forceinline__ void put_running(const struct conv_args &a, const struct part &s,
+                                                   const norm_sums *sums, int i, float *mean,
+                                                   float *var)
 {
     double m = (double)s.n * a.l.conv_h * a.l.conv_w, mu = sums->total[SUM_Z][i] / m;
     int c = s.c0 + i;
@@ -196,8 +199,9 @@ static __device__ void put_running(const struct conv_args &a, const struct part 
 /* c1, c2 (or Rc1, Rc2) and this layer's gradients of a channel; `keep` in one block
  * of those that share the slice.  over: 1 / the values that make statistics, or 0. */
 template <bool TANGENT>
-static __device__ void set_slice(const struct conv_args &a, const struct part &s, double over,
-                                 const norm_sums *sums, struct slice *ch, bool keep)
+static __device__ __forceinline__ void set_slice(const struct conv_args &a, const struct part &s,
+                                                 double over, const norm_sums *sums,
+                                                 struct slice *ch, bool keep)
 {
     int i = threadIdx.x, c = s.c0 + i;
     if (i >= SLICE)
@@ -269,20 +273,22 @@ put_part(const struct conv_args &a, const struct part &s, const struct planes &k
     }
 }
 
-/* blockIdx.x = (task, slice, part); the parts of a slice are a cluster. */
-template <bool FULL, int W, bool TANGENT>
+/* blockIdx = ((slice, part), task); the parts of a slice are a cluster. */
+template <bool FULL, int W, bool TANGENT, class FIX>
 static __global__ void __launch_bounds__(THREADS, 2)
-    norm_kernel(const __grid_constant__ struct conv_args a)
+    norm_kernel(const __grid_constant__ struct conv_args given)
 {
     __shared__ norm_sums sums;
     __shared__ struct slice ch;
-    int slices = a.out_rows / SLICE, splits = a.plan.norm_splits, part = blockIdx.x % splits;
-    int task = blockIdx.x / (slices * splits), quad = threadIdx.x % 4 * 4;
+    struct conv_args a = given;
+    FIX::in(a);
+    int splits = a.plan.norm_splits, split = log2_of(splits), part = blockIdx.x & (splits - 1);
+    int task = blockIdx.y, quad = threadIdx.x % 4 * 4;
     wait_for_previous();
     int n = a.count ? a.count[task] : a.n, outputs = n * a.l.out_h * a.l.out_w;
-    int each = (outputs + splits - 1) / splits, first = min(part * each, outputs);
+    int each = (outputs + splits - 1) >> split, first = min(part * each, outputs);
     struct part s = {task,           n,
-                     min(a.stat, n), (int)(blockIdx.x / splits % slices) * SLICE,
+                     min(a.stat, n), (int)(blockIdx.x >> split) * SLICE,
                      first,          min(first + each, outputs)};
     double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
     const struct planes k = planes_of<TANGENT>(a, task, s.c0 + quad);
@@ -303,19 +309,43 @@ static __global__ void __launch_bounds__(THREADS, 2)
     cluster_ends(splits);
 }
 
+/* A kernel made for the shape, or NULL. */
+static const void *known_kernel(const struct conv_args *a, bool tangent)
+{
+#define KNOWN(shape)                                                                               \
+    if (fixed<fix_norm<shape>>(a))                                                                 \
+        return tangent ? (const void *)norm_kernel<false, 1, true, fix_norm<shape>>                \
+                       : (const void *)norm_kernel<false, 1, false, fix_norm<shape>>;
+    KNOWN(0)
+    KNOWN(1)
+    KNOWN(2)
+    KNOWN(3)
+    KNOWN(4)
+    KNOWN(5)
+    KNOWN(6)
+    KNOWN(7)
+#undef KNOWN
+    return NULL;
+}
+
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a)
 {
 #define PAIR(full, window)                                                                         \
     {                                                                                              \
-        (const void *)norm_kernel<full, window, false>,                                            \
-            (const void *)norm_kernel<full, window, true>                                          \
+        (const void *)norm_kernel<full, window, false, any_shape>,                                 \
+            (const void *)norm_kernel<full, window, true, any_shape>                               \
     }
     static const void *const kernels[2][2][2] = {{PAIR(false, 1), PAIR(false, 4)},
                                                  {PAIR(true, 1), PAIR(true, 4)}};
 #undef PAIR
     int splits = a->plan.norm_splits;
-    struct grid g = {.x = (unsigned)(a->tasks * (a->out_rows / SLICE) * splits),
+    struct grid g = {.x = (unsigned)(a->out_rows / SLICE * splits),
+                     .y = (unsigned)a->tasks,
                      .threads = THREADS,
                      .cluster = (unsigned)splits};
-    cuda_launch(d, kernels[d->full_fp32][a->l.pool][a->v.at != NULL], g, a, "norm backward");
+    bool tangent = a->v.at != NULL;
+    const void *kernel = d->full_fp32 || d->without & 1 ? NULL : known_kernel(a, tangent);
+    if (!kernel)
+        kernel = kernels[d->full_fp32][a->l.pool][tangent];
+    cuda_launch(d, kernel, g, a, "norm backward");
 }

@@ -1,145 +1,24 @@
-/* cuda_dense.cu - dense layers, always in fp32: they are a small part of the work.
- *
- * x (n, in) and dy (n, out) of a task, w (out, in); `in` is padded like every
- * activation.  A tangent adds a second product.
- */
-#include "cuda_tile.cuh"
-
-enum { ROWS = 8 }; /* images a warp or thread works on at a time */
-
-struct dense_args {
-    int n, in, out, out_c; /* out_c: with padding */
-    bool relu;
-    const int32_t *count;
-    const float *x, *rx;
-    struct vec theta, v, grad;
-    size_t weight, bias; /* offsets */
-    struct cache cache, tangent;
-    float *dx;
-};
-
-static __device__ __forceinline__ float dot4(float4 a, float4 b, float sum)
-{
-    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
-}
-
-/* sum[i] += x[i] . w for ROWS rows, lanes sharing the columns. */
-static __device__ void dot_rows(const float *x, const float *w, int in, int rows,
-                                float (&sum)[ROWS])
-{
-    for (int j = threadIdx.x % 32 * 4; j < in; j += 128) {
-        float4 b = __ldcg((const float4 *)(w + j));
-#pragma unroll
-        for (int i = 0; i < ROWS; i++)
-            if (i < rows)
-                sum[i] = dot4(__ldcg((const float4 *)(x + (size_t)i * in + j)), b, sum[i]);
-    }
-}
+/* cuda_dense.cu - dense layers in launches of their own. */
+#include "cuda_dense.cuh"
 
 /* A warp per output unit; blockIdx = (units / WARPS, images / ROWS, task). */
 template <bool TANGENT>
 static __global__ void __launch_bounds__(THREADS)
     dense_forward_kernel(const __grid_constant__ struct dense_args a)
 {
-    int task = blockIdx.z, i0 = blockIdx.y * ROWS, o = blockIdx.x * WARPS + threadIdx.x / 32;
     wait_for_previous();
-    int n = a.count ? a.count[task] : a.n, rows = min(ROWS, n - i0);
-    if (rows <= 0 || o >= a.out_c)
-        return;
-    size_t from = ((size_t)task * a.n + i0) * a.in, to = ((size_t)task * a.n + i0) * a.out_c + o;
-    const float *w = (const float *)a.theta.at + task * a.theta.stride;
-    const float *v = (const float *)a.v.at + task * a.v.stride;
-    float sum[ROWS] = {}, bias = 0;
-    if (o < a.out) {
-        bias = (TANGENT ? v : w)[a.bias + o];
-        dot_rows(a.x + from, (TANGENT ? v : w) + a.weight + (size_t)o * a.in, a.in, rows, sum);
-        if (TANGENT && a.rx)
-            dot_rows(a.rx + from, w + a.weight + (size_t)o * a.in, a.in, rows, sum);
-    }
-#pragma unroll
-    for (int i = 0; i < ROWS; i++) {
-        for (int step = 16; step > 0; step /= 2)
-            sum[i] += __shfl_xor_sync(~0u, sum[i], step);
-        float y = sum[i] + bias;
-        if (threadIdx.x % 32 != 0 || i >= rows)
-            continue;
-        size_t at = to + (size_t)i * a.out_c;
-        if (TANGENT)
-            a.tangent.out[at] = a.relu && !(a.cache.out[at] > 0) ? 0 : y;
-        else
-            a.cache.out[at] = a.relu && !(y > 0) ? 0 : y;
-    }
+    int task = blockIdx.z, n = a.count ? a.count[task] : a.n;
+    dense_unit<TANGENT>(a, task, n, blockIdx.y * ROWS, blockIdx.x * WARPS + threadIdx.x / 32);
 }
 
-/* Image i's gradient at output o, where the unit was on. */
-static __device__ __forceinline__ float dy_at(const struct dense_args &a, const float *dout,
-                                              size_t i, int o)
-{
-    size_t at = i * a.out_c + o;
-    return a.relu && !(__ldcg(a.cache.out + at) > 0) ? 0 : __ldcg(dout + at);
-}
-
-static __device__ __forceinline__ void add4(float4 &sum, float a, float4 x)
-{
-    sum.x = fmaf(a, x.x, sum.x);
-    sum.y = fmaf(a, x.y, sum.y);
-    sum.z = fmaf(a, x.z, sum.z);
-    sum.w = fmaf(a, x.w, sum.w);
-}
-
-/* Four columns of dw's row o. */
-template <bool TANGENT>
-static __device__ void dense_dw(const struct dense_args &a, int task, int n, int o, int j)
-{
-    size_t first = (size_t)task * a.n;
-    float *grad = (float *)a.grad.at + task * a.grad.stride;
-    float4 sum = {};
-    float bias = 0;
-    for (int i = 0; i < n; i++) {
-        float dy = dy_at(a, TANGENT ? a.tangent.dout : a.cache.dout, first + i, o);
-        add4(sum, dy, __ldcg((const float4 *)(a.x + (first + i) * a.in + j)));
-        bias += dy;
-        if (TANGENT && a.rx)
-            add4(sum, dy_at(a, a.cache.dout, first + i, o),
-                 __ldcg((const float4 *)(a.rx + (first + i) * a.in + j)));
-    }
-    *(float4 *)(grad + a.weight + (size_t)o * a.in + j) = sum;
-    if (j == 0)
-        grad[a.bias + o] = bias;
-}
-
-/* Four columns of dx's row i. */
-template <bool TANGENT>
-static __device__ void dense_dx(const struct dense_args &a, int task, int i, int j)
-{
-    size_t at = (size_t)task * a.n + i;
-    const float *w = (const float *)a.theta.at + task * a.theta.stride + a.weight + j;
-    const float *v = (const float *)a.v.at + task * a.v.stride + a.weight + j;
-    float4 sum = {};
-    for (int o = 0; o < a.out; o++) {
-        add4(sum, dy_at(a, TANGENT ? a.tangent.dout : a.cache.dout, at, o),
-             __ldcg((const float4 *)(w + (size_t)o * a.in)));
-        if (TANGENT)
-            add4(sum, dy_at(a, a.cache.dout, at, o),
-                 __ldcg((const float4 *)(v + (size_t)o * a.in)));
-    }
-    *(float4 *)(a.dx + at * a.in + j) = sum;
-}
-
-/* A thread per four columns of a row: first the rows of dw, then those of dx;
- * blockIdx = (rows x columns, task). */
+/* A thread per four columns; blockIdx = (rows x columns, task). */
 template <bool TANGENT>
 static __global__ void __launch_bounds__(THREADS)
     dense_backward_kernel(const __grid_constant__ struct dense_args a)
 {
-    int task = blockIdx.y, at = blockIdx.x * THREADS + threadIdx.x, quads = a.in / 4;
-    int row = at / quads, j = at % quads * 4;
     wait_for_previous();
-    int n = a.count ? a.count[task] : a.n;
-    if (row < a.out)
-        dense_dw<TANGENT>(a, task, n, row, j);
-    else if (a.dx && row - a.out < n)
-        dense_dx<TANGENT>(a, task, row - a.out, j);
+    int task = blockIdx.y, n = a.count ? a.count[task] : a.n;
+    dense_quad<TANGENT>(a, task, n, blockIdx.x * THREADS + threadIdx.x);
 }
 
 static struct dense_args dense_args_of(const struct layer_call *c)
@@ -164,23 +43,33 @@ static struct dense_args dense_args_of(const struct layer_call *c)
     return a;
 }
 
+extern "C" void cuda_dense_launch(struct device *d, const struct dense_args *given, int tasks,
+                                  bool tangent)
+{
+    struct dense_args a = *given;
+    struct grid g = {.x = (unsigned)(a.out_c + WARPS - 1) / WARPS,
+                     .y = (unsigned)(a.n + ROWS - 1) / ROWS,
+                     .z = (unsigned)tasks,
+                     .threads = THREADS};
+    cuda_launch(d,
+                tangent ? (const void *)dense_forward_kernel<true>
+                        : (const void *)dense_forward_kernel<false>,
+                g, &a, "dense forward");
+}
+
 extern "C" void cuda_dense_forward(struct device *d, const struct layer_call *c)
 {
     struct dense_args a = dense_args_of(c);
-    struct grid g = {.x = (unsigned)(a.out_c + WARPS - 1) / WARPS,
-                     .y = (unsigned)(a.n + ROWS - 1) / ROWS,
-                     .z = (unsigned)c->b->tasks,
-                     .threads = THREADS};
-    cuda_launch(d,
-                c->v.at ? (const void *)dense_forward_kernel<true>
-                        : (const void *)dense_forward_kernel<false>,
-                g, &a, "dense forward");
+    if (!cuda_head_forward(d, &a, c->b->tasks, c->v.at != NULL))
+        cuda_dense_launch(d, &a, c->b->tasks, c->v.at != NULL);
 }
 
 extern "C" void cuda_dense_backward(struct device *d, const struct layer_call *c)
 {
     struct dense_args a = dense_args_of(c);
     int rows = a.out + (c->dx ? a.n : 0);
+    if (cuda_head_backward(d, &a, c->v.at != NULL))
+        return;
     struct grid g = {.x = (unsigned)(rows * (a.in / 4) + THREADS - 1) / THREADS,
                      .y = (unsigned)c->b->tasks,
                      .threads = THREADS};

@@ -3,7 +3,7 @@
  * One stream, in whose order everything happens.  Operations return void; the
  * first failure is kept and reported by sync().
  */
-#include "cuda_set.h"
+#include "cuda_head.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -79,8 +79,10 @@ static int open_device(struct device **out, const struct device_options *options
     if (!gpu_fits(options->index, why, sizeof why))
         return fail(METE_EDEVICE, "%s", why);
     struct device *d = mem_alloc(sizeof *d);
+    d->head = mem_alloc(sizeof *d->head);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
+    d->without = getenv("METE_CUDA_TRY") ? atoi(getenv("METE_CUDA_TRY")) : 0;
     int err = open_stream(d);
     if (err) {
         close_device(d);
@@ -103,12 +105,15 @@ static void close_device(struct device *d)
 {
     if (!d)
         return;
-    if (d->stream)
+    if (d->stream) {
+        cuda_flush(d);
         cudaStreamSynchronize(d->stream);
+    }
     forget(d);
     cudaFree(d->staging);
     if (d->stream)
         cudaStreamDestroy(d->stream);
+    free(d->head);
     free(d);
 }
 
@@ -124,6 +129,7 @@ void cuda_check(struct device *d, cudaError_t e, const char *what)
 
 static int sync_device(struct device *d)
 {
+    cuda_flush(d);
     cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
     if (d->error == cudaSuccess)
         return 0;
@@ -159,6 +165,7 @@ static void release(struct device *d, void *p, size_t bytes)
     (void)bytes;
     if (!p)
         return;
+    cuda_flush(d);
     cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
     cuda_check(d, cudaFree(p), "release");
 }
@@ -180,17 +187,20 @@ void *cuda_staging(struct device *d, size_t bytes)
 
 static void upload(struct device *d, void *to, const void *from, size_t bytes)
 {
+    cuda_flush(d);
     cuda_check(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, d->stream), "upload");
 }
 
 static void download(struct device *d, void *to, const void *from, size_t bytes)
 {
+    cuda_flush(d);
     cuda_check(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, d->stream), "download");
     cuda_check(d, cudaStreamSynchronize(d->stream), "download");
 }
 
 static void zero(struct device *d, void *to, size_t bytes)
 {
+    cuda_flush(d);
     cuda_check(d, cudaMemsetAsync(to, 0, bytes, d->stream), "zero");
 }
 
@@ -228,6 +238,7 @@ void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args
                                  .stream = d->stream,
                                  .attrs = attributes,
                                  .numAttrs = g.cluster ? 2 : 1};
+    cuda_flush(d);
     if (g.x == 0 || d->error != cudaSuccess)
         return;
     if (g.shared > 0)
@@ -236,12 +247,15 @@ void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args
                                         (int)g.shared),
                    name);
     cuda_check(d, cudaLaunchKernelExC(&config, kernel, &args), name);
+    d->latest = name;
 }
 
 /* ---- recordings ---- */
 
 static bool replay(struct device *d, uint64_t key)
 {
+    cuda_flush(d);
+    d->latest = NULL;
     for (int i = 0; i < d->n_recordings; i++)
         if (d->recordings[i].key == key) {
             cuda_check(d, cudaGraphLaunch(d->recordings[i].exec, d->stream), "replay");
@@ -256,6 +270,8 @@ static void recorded(struct device *d)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
+    cuda_flush(d);
+    d->latest = NULL;
     cuda_check(d, cudaStreamEndCapture(d->stream, &graph), "recording");
     if (graph)
         cuda_check(d, cudaGraphInstantiate(&exec, graph, 0), "recording");

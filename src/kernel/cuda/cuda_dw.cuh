@@ -26,36 +26,57 @@ static __device__ __forceinline__ int x_row(const struct conv_args &a, int m, in
     return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
 }
 
-/* Item = (source, block of pixels), in that order.  A stage holds x, then dz (block,
- * columns), then where each pixel's corner lies in x. */
+/* Block by block of pixels, source by source (part). */
+static __device__ __forceinline__ void advance_dw(struct cursor &c, const struct product &p,
+                                                  const struct dw_unit &u)
+{
+    c.m += p.block;
+    if (c.m >= u.last) {
+        c.m = u.first;
+        c.part++;
+    }
+    if (++c.slot == p.stages)
+        c.slot = 0;
+}
+
+/* A stage holds x, then dz (block, columns), then where each pixel's corner lies in x. */
 template <bool TANGENT>
-static __device__ void stage_dw(const struct conv_args &a, const struct dw_unit &u, int item,
-                                int blocks, float *stages)
+static __device__ __forceinline__ void stage_item_x(const struct conv_args &a,
+                                                    const struct dw_unit &u,
+                                                    const struct cursor &item, float *stages)
 {
     const struct product &p = a.plan.dw;
-    int source = item >= blocks, m0 = u.first + (item - source * blocks) * p.block, x;
-    int end = min(m0 + p.block, u.last);
+    int m0 = item.m, end = min(m0 + p.block, u.last), x;
     int top = x_row(a, m0, &x), rows = x_row(a, end - 1, &x) + 3 - top;
-    const float *from = source ? a.rx : a.x;
-    const float *dz = TANGENT && !source ? a.tangent.dz : a.cache.dz;
-    float *to = stages + item % p.stages * p.stage_floats;
+    const float *from = TANGENT && item.part ? a.rx : a.x;
+    float *to = stages + item.slot * p.stage_floats;
     from += (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c;
-    dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
     stage_picture<WARPS>(a.plan.in, from, u.n, top, rows, u.c0, p.chunk, p.pitch, to);
-    to += p.picture_floats;
-    int shift = log2_of(a.plan.columns) - 2, quad = (threadIdx.x & ((1 << shift) - 1)) * 4;
-    bool column = u.o0 + quad < a.out_c;
-#pragma unroll 4
-    for (int i = threadIdx.x >> shift; i < p.block; i += THREADS >> shift) {
-        bool inside = column && m0 + i < end;
-        copy16(to + i * p.weights + quad,
-               inside ? dz + (size_t)(m0 + i) * a.out_c + u.o0 + quad : dz, inside);
-    }
-    int *corner = (int *)(to + p.block * p.weights);
+    int *corner = (int *)(to + p.picture_floats + p.block * p.weights);
     for (int i = threadIdx.x; i < p.block; i += THREADS) {
         int row = x_row(a, min(m0 + i, end - 1), &x) - top;
         corner[i] = (row * a.plan.in.cols + x) * p.pitch;
     }
+}
+
+template <bool TANGENT>
+static __device__ __forceinline__ void stage_item_dz(const struct conv_args &a,
+                                                     const struct dw_unit &u,
+                                                     const struct cursor &item, float *stages)
+{
+    const struct product &p = a.plan.dw;
+    int m0 = item.m, end = min(m0 + p.block, u.last), shift = log2_of(a.plan.columns) - 2;
+    int quad = (threadIdx.x & ((1 << shift) - 1)) * 4, each = THREADS >> shift;
+    int i0 = threadIdx.x >> shift;
+    bool column = u.o0 + quad < a.out_c;
+    const float *dz = TANGENT && !item.part ? a.tangent.dz : a.cache.dz;
+    float *to = stages + item.slot * p.stage_floats + p.picture_floats;
+    dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
+    dz += (m0 + i0) * a.out_c + u.o0 + quad;
+#pragma unroll 8
+    for (int i = 0; i < p.block; i += each)
+        if (i0 + i < p.block)
+            copy16(to + (i0 + i) * p.weights + quad, dz + i * a.out_c, column && m0 + i0 + i < end);
 }
 
 /* Where column n = (tap, channel) of the unit reads, from a pixel's corner. */
@@ -138,9 +159,9 @@ static __device__ __forceinline__ void keep_quad(const struct conv_args &a, cons
 
 /* A warp's sums to memory; where blocks share the pixels, each adds up a part of them
  * over the cluster, in order. */
-static __device__ void keep_dw(const struct conv_args &a, const struct dw_unit &u, int place,
-                               int pair, int row, bool mine, const float (&acc)[2][2 * PAIRS][4],
-                               float *shared)
+static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const struct dw_unit &u,
+                                               int place, int pair, int row, bool mine,
+                                               const float (&acc)[2][2 * PAIRS][4], float *shared)
 {
     int splits = a.plan.dw.splits;
     float *at = shared + (place * 4 * PAIRS * 32 + threadIdx.x % 32) * 4;
@@ -173,32 +194,45 @@ static __device__ void keep_dw(const struct conv_args &a, const struct dw_unit &
 }
 
 template <bool FULL, bool TANGENT>
-static __device__ void compute_dw(const struct conv_args &a, const struct dw_unit &u, float *stages)
+static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
+                                                  const struct dw_unit &u, float *stages)
 {
     const struct product &p = a.plan.dw;
-    int blocks = (u.last - u.first + p.block - 1) / p.block;
-    int items = blocks * (TANGENT && a.rx ? 2 : 1), warp = threadIdx.x / 32;
+    int sources = u.first < u.last ? (TANGENT && a.rx ? 2 : 1) : 0, warp = threadIdx.x / 32;
     int places = p.mgroups * a.plan.ngroups, place = warp % places, kgroup = warp / places;
     int pair = place / p.mgroups * PAIRS, row = place % p.mgroups * 32, column[PAIRS];
     int each = FULL ? threadIdx.x % 4 * 4 : threadIdx.x % 32 / 4 * 2;
     float acc[2][2 * PAIRS][4] = {};
-    for (int i = 0; i < PAIRS; i++)
-        column[i] = column_at(a, (pair + i) * 16 + each);
-    for (int item = 0; item < p.stages - 1; item++) {
-        if (item < items)
-            stage_dw<TANGENT>(a, u, item, blocks, stages);
-        copies_end();
+    for (int i = 0; i < PAIRS; i++) /* of 16 channels a pair is a tap, and three are a row */
+        column[i] = i > 0 && a.plan.width == 16 ? column[0] + i * p.pitch
+                                                : column_at(a, (pair + i) * 16 + each);
+    struct cursor now = {u.first, 0, 0}, next = now;
+    for (int i = 0; i < p.stages - 1; i++) {
+        if (next.part < sources)
+            stage_item_x<TANGENT>(a, u, next, stages);
+        advance_dw(next, p, u);
     }
-    for (int item = 0; item < items; item++) {
-        if (item + p.stages - 1 < items)
-            stage_dw<TANGENT>(a, u, item + p.stages - 1, blocks, stages);
+    wait_for_previous();
+    next = now;
+    for (int i = 0; i < p.stages - 1; i++) {
+        if (next.part < sources)
+            stage_item_dz<TANGENT>(a, u, next, stages);
         copies_end();
+        advance_dw(next, p, u);
+    }
+    while (now.part < sources) {
+        if (next.part < sources) {
+            stage_item_x<TANGENT>(a, u, next, stages);
+            stage_item_dz<TANGENT>(a, u, next, stages);
+        }
+        copies_end();
+        advance_dw(next, p, u);
         wait_stage(p.stages);
         __syncthreads();
-        int left = u.last - u.first - (item >= blocks ? item - blocks : item) * p.block;
         if (kgroup < p.kgroups)
-            multiply_dw<FULL>(a, stages + item % p.stages * p.stage_floats, min(p.block, left),
+            multiply_dw<FULL>(a, stages + now.slot * p.stage_floats, min(p.block, u.last - now.m),
                               kgroup, row, column, acc);
+        advance_dw(now, p, u);
         __syncthreads();
     }
     if (p.kgroups > 1) {

@@ -45,36 +45,49 @@ static __device__ __forceinline__ void stage_dx_weights(const struct conv_args &
                                                         int c0, int o0, float *to)
 {
     int chunk = a.plan.dx.chunk, shift = log2_of(chunk), quad = threadIdx.x % 4 * 4;
-#pragma unroll 2
-    for (int row = threadIdx.x / 4; row < 9 * chunk; row += THREADS / 4) {
-        int tap = row >> shift, o = o0 + (row & (chunk - 1));
+#pragma unroll
+    for (int turn = 0; turn < (9 * chunk + THREADS / 4 - 1) / (THREADS / 4); turn++) {
+        int row = turn * (THREADS / 4) + threadIdx.x / 4, tap = row >> shift;
+        int o = o0 + (row & (chunk - 1));
+        if (row >= 9 * chunk)
+            break;
         bool inside = o < a.out_rows && c0 + quad < a.in_c;
         if (ROUND)
             round16(to + row * DX_PITCH + quad);
         else
-            copy16(to + row * DX_PITCH + quad, inside ? w + (o * 9 + tap) * a.in_c + c0 + quad : w,
-                   inside);
+            copy16(to + row * DX_PITCH + quad, w + (o * 9 + tap) * a.in_c + c0 + quad, inside);
     }
 }
 
-/* Item = (block of cells, source, chunk), in that order. */
-template <int STRIDE, bool TANGENT>
-static __device__ void stage_dx(const struct conv_args &a, const struct dx_unit &u, int item,
-                                int chunks, float *stages)
+/* Parts are chunks of the first source, then of the second. */
+template <bool TANGENT>
+static __device__ __forceinline__ void
+stage_item_weights(const struct conv_args &a, const struct dx_unit &u, const struct cursor &item,
+                   int chunks, float *stages)
 {
     const struct product &p = a.plan.dx;
-    int sources = TANGENT ? 2 : 1, block = item / (chunks * sources),
-        source = item / chunks % sources;
-    int cell = u.first + block * p.block, end = min(cell + p.block, u.last) - 1, x;
-    int top = dz_row(a, cell, &x), rows = dz_row(a, end, &x) + window_of_cell<STRIDE>() - top;
-    int o0 = item % chunks * p.chunk;
-    const float *dz = TANGENT && !source ? a.tangent.dz : a.cache.dz;
-    const struct vec &w = source ? a.v : a.theta;
-    float *to = stages + item % p.stages * p.stage_floats;
+    bool second = TANGENT && item.part >= chunks;
+    const float *w = tensor_at(a.theta, u.task, a.l, TENSOR_WEIGHT);
+    if (second)
+        w = tensor_at(a.v, u.task, a.l, TENSOR_WEIGHT);
+    stage_dx_weights<false>(a, w, u.c0, (item.part - (second ? chunks : 0)) * p.chunk,
+                            stages + item.slot * p.stage_floats + p.picture_floats);
+}
+
+template <int STRIDE, bool TANGENT>
+static __device__ __forceinline__ void
+stage_item_dz(const struct conv_args &a, const struct dx_unit &u, const struct cursor &item,
+              int chunks, float *stages)
+{
+    const struct product &p = a.plan.dx;
+    bool second = TANGENT && item.part >= chunks;
+    int end = min(item.m + p.block, u.last) - 1, x;
+    int top = dz_row(a, item.m, &x), rows = dz_row(a, end, &x) + window_of_cell<STRIDE>() - top;
+    const float *dz = TANGENT && !second ? a.tangent.dz : a.cache.dz;
     dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
-    stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows, o0, p.chunk, p.pitch, to);
-    stage_dx_weights<false>(a, tensor_at(w, u.task, a.l, TENSOR_WEIGHT), u.c0, o0,
-                            to + p.picture_floats);
+    stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows,
+                         (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, p.pitch,
+                         stages + item.slot * p.stage_floats);
 }
 
 /* c += 32 cells x 8 output channels (at) x 16 input channels (w), in fp32. */
@@ -93,13 +106,19 @@ static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4], const
     }
 }
 
-/* The same on tensor cores, from rows already loaded. */
+/* The same on tensor cores, from rows already loaded; ROUND: and weights not yet
+ * rounded. */
+template <bool ROUND>
 static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4],
                                                       const float (&rows)[2][4], const float *w)
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     float2 b0 = pair_at(w + 2 * t * DX_PITCH + 2 * g),
            b1 = pair_at(w + (2 * t + 1) * DX_PITCH + 2 * g);
+    if (ROUND) {
+        b0 = make_float2(nudge(b0.x), nudge(b0.y));
+        b1 = make_float2(nudge(b1.x), nudge(b1.y));
+    }
     for (int m = 0; m < 2; m++) {
         mma(c[m][0], rows[m], b0.x, b1.x);
         mma(c[m][1], rows[m], b0.y, b1.y);
@@ -107,7 +126,7 @@ static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4],
 }
 
 /* One neighbour's part of 8 output channels, for all taps that read it. */
-template <bool FULL, int STRIDE, int NEIGHBOUR>
+template <bool FULL, int STRIDE, bool KNOWN, int NEIGHBOUR>
 static __device__ __forceinline__ void
 multiply_neighbour(const struct product &p, int cols, const float *picture, const float *weights,
                    const int (&corner)[2][2], int k, float (&acc)[STRIDE * STRIDE][2][2][4])
@@ -126,19 +145,20 @@ multiply_neighbour(const struct product &p, int cols, const float *picture, cons
         if (from == NEIGHBOUR && FULL)
             multiply_cells(acc[to], at, corner, w);
         else if (from == NEIGHBOUR)
-            multiply_cells(acc[to], rows, w);
+            multiply_cells<KNOWN>(acc[to], rows, w);
     }
 }
 
-template <bool FULL, int STRIDE>
+template <bool FULL, int STRIDE, bool KNOWN>
 static __device__ __forceinline__ void multiply_dx(const struct conv_args &a, const float *picture,
                                                    const float *weights, const int (&corner)[2][2],
                                                    float (&acc)[STRIDE * STRIDE][2][2][4])
 {
     const struct product &p = a.plan.dx;
     int cols = a.plan.dz.cols;
-    for (int k = threadIdx.x / 32 / p.mgroups; k < p.chunk / 8; k += p.kgroups) {
-#define NEIGHBOUR(i) multiply_neighbour<FULL, STRIDE, i>(p, cols, picture, weights, corner, k, acc)
+    for (int k = threadIdx.x / 32 >> log2_of(p.mgroups); k < p.chunk / 8; k += p.kgroups) {
+#define NEIGHBOUR(i)                                                                               \
+    multiply_neighbour<FULL, STRIDE, KNOWN, i>(p, cols, picture, weights, corner, k, acc)
         NEIGHBOUR(0), NEIGHBOUR(1), NEIGHBOUR(2), NEIGHBOUR(3);
         if (STRIDE == 1)
             NEIGHBOUR(4), NEIGHBOUR(5), NEIGHBOUR(6), NEIGHBOUR(7), NEIGHBOUR(8);
@@ -148,8 +168,9 @@ static __device__ __forceinline__ void multiply_dx(const struct conv_args &a, co
 
 /* The warp's 32 cells to memory. */
 template <int STRIDE>
-static __device__ void keep_dx(const struct conv_args &a, const struct dx_unit &u, int first,
-                               const float (&acc)[STRIDE * STRIDE][2][2][4])
+static __device__ __forceinline__ void keep_dx(const struct conv_args &a, const struct dx_unit &u,
+                                               int first,
+                                               const float (&acc)[STRIDE * STRIDE][2][2][4])
 {
     int g = threadIdx.x % 32 / 4, c = u.c0 + threadIdx.x % 4 * 4;
     float *dx = a.dx + (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c + c;
@@ -171,23 +192,33 @@ static __device__ void keep_dx(const struct conv_args &a, const struct dx_unit &
     }
 }
 
-template <bool FULL, int STRIDE, bool TANGENT>
-static __device__ void compute_dx(const struct conv_args &a, const struct dx_unit &u, float *stages)
+/* KNOWN: the shape is, and weights are rounded as they are read. */
+template <bool FULL, int STRIDE, bool TANGENT, bool KNOWN>
+static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
+                                                  const struct dx_unit &u, float *stages)
 {
     const struct product &p = a.plan.dx;
-    int chunks = (a.out_c + p.chunk - 1) / p.chunk, each = chunks * (TANGENT ? 2 : 1);
-    int items = (u.last - u.first + p.block - 1) / p.block * each, x;
-    int warp = threadIdx.x / 32, group = warp % p.mgroups, g = threadIdx.x % 32 / 4, corner[2][2];
+    int chunks = (a.out_c + p.chunk - 1) >> log2_of(p.chunk), each = chunks * (TANGENT ? 2 : 1), x;
+    int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), g = threadIdx.x % 32 / 4;
+    int corner[2][2], cell0 = u.first;
     float acc[STRIDE * STRIDE][2][2][4];
-    if (items > 0)
-        stage_dx<STRIDE, TANGENT>(a, u, 0, chunks, stages);
+    struct cursor now = {u.first, 0, 0}, next = now;
+    if (next.m < u.last)
+        stage_item_weights<TANGENT>(a, u, next, chunks, stages);
+    wait_for_previous();
+    if (next.m < u.last)
+        stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
     copies_end();
-    for (int item = 0; item < items; item++) {
-        int cell0 = u.first + item / each * p.block;
-        if (item + 1 < items)
-            stage_dx<STRIDE, TANGENT>(a, u, item + 1, chunks, stages);
+    advance(next, p, each);
+    while (now.m < u.last) {
+        if (next.m < u.last) {
+            stage_item_weights<TANGENT>(a, u, next, chunks, stages);
+            stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
+        }
         copies_end();
-        if (item % each == 0) {
+        advance(next, p, each);
+        if (now.part == 0) {
+            cell0 = now.m;
             int top = dz_row(a, cell0, &x);
             for (int i = 0; i < 4; i++) {
                 int row = dz_row(a, min(cell0 + group * 32 + i * 8 + g, u.last - 1), &x) - top;
@@ -195,21 +226,23 @@ static __device__ void compute_dx(const struct conv_args &a, const struct dx_uni
             }
             memset(acc, 0, sizeof acc);
         }
-        float *stage = stages + item % p.stages * p.stage_floats;
+        float *stage = stages + now.slot * p.stage_floats;
         copies_wait<1>();
-        if (!FULL)
+        if (!FULL && !KNOWN)
             stage_dx_weights<true>(a, NULL, u.c0, 0, stage + p.picture_floats);
         __syncthreads();
-        multiply_dx<FULL, STRIDE>(a, stage, stage + p.picture_floats, corner, acc);
-        if (item % each == each - 1) {
+        multiply_dx<FULL, STRIDE, KNOWN>(a, stage, stage + p.picture_floats, corner, acc);
+        advance(now, p, each);
+        if (now.part == 0) {
             if (p.kgroups > 1)
-                join_groups<STRIDE * STRIDE * 16>(&acc[0][0][0][0], warp / p.mgroups, p.kgroups,
-                                                  group, p.mgroups,
+                join_groups<STRIDE * STRIDE * 16>(&acc[0][0][0][0], warp >> log2_of(p.mgroups),
+                                                  p.kgroups, group, p.mgroups,
                                                   stages + p.stages * p.stage_floats);
             if (warp < p.mgroups)
                 keep_dx<STRIDE>(a, u, cell0 + group * 32, acc);
         }
-        __syncthreads();
+        if (now.m < u.last)
+            __syncthreads();
     }
 }
 

@@ -70,6 +70,7 @@ void cuda_pack(struct device *d, const struct layer *l, enum tensor which, const
 {
     size_t floats = tensor_floats(l, which);
     float *ordered = mem_array(floats, sizeof *ordered);
+    cuda_flush(d);
     each_element(l, which, (float *)host, ordered, host_to_device);
     cuda_check(d,
                cudaMemcpyAsync((float *)vector + l->offset[which], ordered,
@@ -84,6 +85,7 @@ void cuda_unpack(struct device *d, const struct layer *l, enum tensor which, con
 {
     size_t floats = tensor_floats(l, which);
     float *ordered = mem_array(floats, sizeof *ordered);
+    cuda_flush(d);
     cuda_check(d,
                cudaMemcpyAsync(ordered, (const float *)vector + l->offset[which],
                                floats * sizeof *ordered, cudaMemcpyDeviceToHost, d->stream),

@@ -5,52 +5,50 @@ struct gather_args {
     struct images from;
     const int32_t *index;
     float *x;
-    int images, c; /* c: with padding */
+    int c; /* with padding */
     bool full_fp32;
 };
 
-static __device__ float image_value(const struct images &m, int64_t item, int pixel, int c)
+/* Channel c of a pixel; base: of the image. */
+static __device__ __forceinline__ float image_value(const struct images &m, int64_t base, int pixel,
+                                                    int c)
 {
-    int64_t at = item * m.h * m.w * m.c;
-    at += m.planar ? (int64_t)c * m.h * m.w + pixel : (int64_t)pixel * m.c + c;
+    int64_t at = base + (m.planar ? c * m.h * m.w + pixel : pixel * m.c + c);
     float value =
         m.type == images::IMAGES_U8 ? ((const uint8_t *)m.data)[at] : ((const float *)m.data)[at];
     return value * m.scale + m.shift;
 }
 
-/* A thread per four channels of a pixel. */
-static __global__ void gather_kernel(const __grid_constant__ struct gather_args a)
+/* A thread per four channels of a pixel; blockIdx = (image, pixels x channels). */
+static __global__ void __launch_bounds__(THREADS)
+    gather_kernel(const __grid_constant__ struct gather_args a)
 {
     const struct images &m = a.from;
-    int quads = a.c / 4, each = m.h * m.w * quads;
+    int quads = a.c / 4, at = blockIdx.y * THREADS + threadIdx.x;
+    int pixel = quads == 1 ? at : at / quads, c = (at - pixel * quads) * 4;
     wait_for_previous();
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (int64_t)a.images * each;
-         i += (int64_t)gridDim.x * THREADS) {
-        int pixel = (int)(i % each) / quads, c = (int)(i % quads) * 4;
-        int32_t item = a.index[i / each];
-        float v[4];
-        for (int j = 0; j < 4; j++)
-            v[j] = item >= 0 && c + j < m.c ? image_value(m, item, pixel, c + j) : 0;
-        for (int j = 0; j < 4 && !a.full_fp32; j++)
-            v[j] = round_tf32(v[j]);
-        *(float4 *)(a.x + i * 4) = make_float4(v[0], v[1], v[2], v[3]);
-    }
+    if (pixel >= m.h * m.w)
+        return;
+    int32_t item = a.index[blockIdx.x];
+    int64_t base = (int64_t)item * (m.h * m.w * m.c);
+    float v[4];
+    for (int j = 0; j < 4; j++)
+        v[j] = item >= 0 && c + j < m.c ? image_value(m, base, pixel, c + j) : 0;
+    for (int j = 0; j < 4 && !a.full_fp32; j++)
+        v[j] = round_tf32(v[j]);
+    float *to = a.x + ((size_t)blockIdx.x * (m.h * m.w * quads) + at) * 4;
+    *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
 }
 
 extern "C" void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
                             const struct images *from, const int32_t *index, void *x)
 {
-    struct gather_args args = {*from,
-                               index,
-                               (float *)x,
-                               b->tasks * b->n,
-                               channels(first->in_c),
+    struct gather_args args = {*from, index, (float *)x, channels(first->in_c),
                                d->full_fp32 || !is_conv(first)};
-    size_t fours = (size_t)args.images * in_floats(first) / 4;
-    size_t blocks = (fours + THREADS - 1) / THREADS;
-    cuda_launch(d, (const void *)gather_kernel,
-                (struct grid){.x = blocks < 8192 ? (unsigned)blocks : 8192, .threads = THREADS},
-                &args, "gather");
+    struct grid g = {.x = (unsigned)(b->tasks * b->n),
+                     .y = (unsigned)((in_floats(first) / 4 + THREADS - 1) / THREADS),
+                     .threads = THREADS};
+    cuda_launch(d, (const void *)gather_kernel, g, &args, "gather");
 }
 
 struct rows_args {

@@ -16,30 +16,32 @@ struct slice {
     float rgamma[SLICE_MAX], rbeta[SLICE_MAX], rc1[SLICE_MAX], rc2[SLICE_MAX];
 };
 
-/* The same of N neighbouring channels, in registers. */
+/* The same of N channels, in registers. */
 template <int N> struct few {
     float mu[N], s[N], scale[N], beta[N];
     float c1[N], c2[N], m1[N], m2[N], rgamma[N], rbeta[N], rc1[N], rc2[N];
 };
 
+/* 4 channels from c; of 8 the others are 16 on. */
 template <int N, bool TANGENT>
 static __device__ __forceinline__ void load_few(struct few<N> &f, const struct slice *ch, int c)
 {
 #pragma unroll
     for (int j = 0; j < N; j++) {
-        f.mu[j] = ch->mu[c + j];
-        f.s[j] = ch->s[c + j];
-        f.scale[j] = ch->scale[c + j];
-        f.beta[j] = ch->beta[c + j];
-        f.c1[j] = ch->c1[c + j];
-        f.c2[j] = ch->c2[c + j];
+        int at = c + j / 4 * 16 + j % 4;
+        f.mu[j] = ch->mu[at];
+        f.s[j] = ch->s[at];
+        f.scale[j] = ch->scale[at];
+        f.beta[j] = ch->beta[at];
+        f.c1[j] = ch->c1[at];
+        f.c2[j] = ch->c2[at];
         if (TANGENT) {
-            f.m1[j] = ch->m1[c + j];
-            f.m2[j] = ch->m2[c + j];
-            f.rgamma[j] = ch->rgamma[c + j];
-            f.rbeta[j] = ch->rbeta[c + j];
-            f.rc1[j] = ch->rc1[c + j];
-            f.rc2[j] = ch->rc2[c + j];
+            f.m1[j] = ch->m1[at];
+            f.m2[j] = ch->m2[at];
+            f.rgamma[j] = ch->rgamma[at];
+            f.rbeta[j] = ch->rbeta[at];
+            f.rc1[j] = ch->rc1[at];
+            f.rc2[j] = ch->rc2[at];
         }
     }
 }

@@ -71,8 +71,9 @@ static int chunk_of(int c, int most)
 }
 
 /* How many parts `pixels` are cut into, given `blocks` for all parts: a power of two,
- * no part smaller than `least`.  Clusters of more than 2 do not fill a chip whose
- * groups of multiprocessors are not of equal size. */
+ * no part smaller than `least`.  Clusters of more than 2 blocks as large as a
+ * multiprocessor do not fill a chip whose groups of those are not of equal size; of
+ * few tasks that does not matter. */
 static int splits_of(int blocks, int pixels, int least, int tasks)
 {
     int splits = min_int(power_below(blocks), power_below(pixels / least));
@@ -232,8 +233,8 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
                           (l->conv_w - 1) * s + 3);
     plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,
                           l->conv_w + border);
-    plan->norm_splits = splits_of(d->blocks / max_int(1, c->b->tasks * slices(l->out_c)), outputs,
-                                  256, c->b->tasks);
+    plan->norm_splits =
+        splits_of(d->blocks / max_int(1, c->b->tasks * slices(l->out_c)), outputs, 256, 1);
     plan_forward(plan, d, c);
     plan_dx(plan, d, c);
     plan_dw(plan, d, c);

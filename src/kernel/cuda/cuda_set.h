@@ -29,14 +29,19 @@ struct recording {
     cudaGraphExec_t exec;
 };
 
+struct head; /* cuda_head.h */
+
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
     bool full_fp32;
+    int without; /* TRY: 1 known shapes, 2 the fused head, 4 staging before the wait */
     cudaStream_t stream;
     cudaError_t error; /* the first failure since the last sync, and what failed */
     const char *failed;
     void *staging; /* device memory for operations that wait */
     size_t staging_bytes;
+    const char *latest; /* what was launched last */
+    struct head *head;  /* what is noted and not yet launched */
     struct recording *recordings;
     int n_recordings;
     uint64_t recording_key;
@@ -49,6 +54,9 @@ struct grid {
 
 /* Launches `kernel` with one argument, a struct. */
 void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name);
+/* Launches what is noted.  Whatever reads or writes device memory calls it first;
+ * cuda_launch does. */
+void cuda_flush(struct device *d);
 /* Remembers a failure for sync() to report. */
 void cuda_check(struct device *d, cudaError_t e, const char *what);
 /* At least `bytes` of device memory until the next call, or NULL and a failure kept. */

@@ -14,10 +14,13 @@
 
 #include <cooperative_groups.h>
 
+/* The kernel before has ended, all it wrote can be read, and the next may begin.  In
+ * that order: a kernel that has begun, but not waited yet, can rely on all kernels
+ * but the one before it. */
 static __device__ __forceinline__ void wait_for_previous(void)
 {
-    asm volatile("griddepcontrol.launch_dependents;");
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /* ---- copies into shared memory ---- */
@@ -27,7 +30,7 @@ static __device__ __forceinline__ uint32_t shared_address(const void *at)
     return (uint32_t)__cvta_generic_to_shared(at);
 }
 
-/* 16 bytes, or zeros where !inside (`from` must be readable all the same). */
+/* 16 bytes, or zeros where !inside; `from` is not read then. */
 static __device__ __forceinline__ void copy16(uint32_t to, const float *from, bool inside)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -83,6 +86,7 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
 {
     int shift = log2_of(chunk) - 2, lane = threadIdx.x % 32, c = (lane & ((1 << shift) - 1)) * 4;
     int x0 = lane >> shift, step = 32 >> shift, line = p.cols * pitch;
+    int turns = (p.cols + step - 1) >> (5 - shift);
     bool mine = c0 + c < p.c;
     uint32_t out = shared_address(to) + 4 * (x0 * pitch + c);
     const float *in = from + (x0 - p.before) * p.c + c0 + c;
@@ -91,14 +95,30 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
         bool real = mine && image < n && (unsigned)y < (unsigned)p.h;
         const float *source = in + (image * p.h + y) * p.w * p.c;
         uint32_t target = out + 4 * row * line;
-#pragma unroll 4
-        for (int x = x0; x < p.cols; x += step) {
+#pragma unroll
+        for (int i = 0; i < turns; i++) {
+            int x = x0 + i * step;
             bool inside = real && (unsigned)(x - p.before) < (unsigned)p.w;
-            copy16(target, inside ? source : from, inside);
-            source += step * p.c;
-            target += 4 * step * pitch;
+            if (x < p.cols)
+                copy16(target + 4 * i * step * pitch, source + i * step * p.c, inside);
         }
     }
+}
+
+/* An item of work: chunk `part` (of the sources' chunks) of the block of pixels at m,
+ * and the stage it lies in. */
+struct cursor {
+    int m, part, slot;
+};
+
+static __device__ __forceinline__ void advance(struct cursor &c, const struct product &p, int each)
+{
+    if (++c.part == each) {
+        c.part = 0;
+        c.m += p.block;
+    }
+    if (++c.slot == p.stages)
+        c.slot = 0;
 }
 
 /* ---- products ---- */
@@ -107,6 +127,12 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
 static __device__ __forceinline__ float round_tf32(float x)
 {
     return __uint_as_float((__float_as_uint(x) + 0x1000u) & ~0x1fffu);
+}
+
+/* What the unit makes the nearest TF32 of x from, by dropping those bits. */
+static __device__ __forceinline__ float nudge(float x)
+{
+    return __uint_as_float(__float_as_uint(x) + 0x1000u);
 }
 
 /* Rounds 16 bytes of shared memory in place. */

@@ -1,0 +1,586 @@
+/* cuda_forward.cuh - a conv block forward, and the tangent of that: convolution,
+ * statistics, normalisation, ReLU and pooling in one launch.
+ *
+ * The tangent's convolution Rz = x * v + rx * w is one sum over twice the channels.
+ * A warp computes 32 pixels x 8 NT channels; its columns stand for channels such that
+ * a thread holds 4 neighbours of every 16 (channel_of_column).
+ */
+#ifndef CUDA_FORWARD_CUH
+#define CUDA_FORWARD_CUH
+
+#include "cuda_norm.cuh"
+#include "cuda_shape.cuh"
+
+enum { FORWARD_THREADS = FORWARD_WARPS * 32 };
+
+/* A block's share: channels c0.. of a task, conv pixels first..last-1. */
+struct share {
+    int n, c0, first, last;
+    const float *x, *w, *rx, *rw; /* the task's: the product is x * w (+ rx * rw) */
+    float *stages, *join;
+    const int *offsets; /* where the pairs of a sum lie, from a pixel's corner */
+};
+
+/* A warp's part of the sums that make the statistics: of (z - pivot) and its square,
+ * or of Rz and xh Rz. */
+template <int CH> struct moments {
+    float pivot[CH], sum[CH], product[CH];
+    int made; /* pixels */
+};
+
+/* The tall picture's row where the window of conv pixel m begins, and its column. */
+static __device__ __forceinline__ int row_of(const struct conv_args &a, int m, int *x)
+{
+    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
+    *x = (m - row * a.l.conv_w) * a.l.stride;
+    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
+}
+
+/* The channel of a slice that column `i` of a warp's tiles stands for. */
+static __device__ __forceinline__ int channel_of_column(int i)
+{
+    int tile = i / 8, c = i % 8;
+    return tile / 2 * 16 + c / 2 * 4 + tile % 2 * 2 + c % 2;
+}
+
+/* Pair k/2 of the sum over taps and channels of a chunk. */
+static __device__ __forceinline__ void fill_offsets(const struct conv_args &a, int *offsets)
+{
+    const struct product &p = a.plan.forward;
+    int shift = log2_of(p.chunk);
+    for (int pair = threadIdx.x; pair < (9 * p.chunk + 7) / 8 * 4; pair += FORWARD_THREADS) {
+        int tap = 2 * pair >> shift, c = 2 * pair & (p.chunk - 1);
+        offsets[pair] = tap < 9 ? (tap / 3 * a.plan.in.cols + tap % 3) * p.pitch + c : 0;
+    }
+}
+
+/* Rows of the slice's weights, (8 NT, 9 chunk): channels i0.. of each tap.  Then, when
+ * they have arrived, every thread rounds what it has copied. */
+template <int NT, bool ROUND>
+static __device__ __forceinline__ void stage_weights(const struct conv_args &a, const float *w,
+                                                     int c0, int i0, float *to)
+{
+    const struct product &p = a.plan.forward;
+    int shift = log2_of(p.chunk), quads = (9 * p.chunk + 7) / 8 * 2;
+#pragma unroll
+    for (int i = 0; i < NT * 8 / FORWARD_WARPS; i++) {
+        int row = threadIdx.x / 32 + i * FORWARD_WARPS, o = c0 + channel_of_column(row);
+        const float *from = w + o * 9 * a.in_c + i0;
+        float *line = to + row * p.weights;
+#pragma unroll
+        for (int turn = 0; turn < (quads + 31) / 32; turn++) {
+            int q = turn * 128 + threadIdx.x % 32 * 4, tap = q >> shift, c = q & (p.chunk - 1);
+            if (q >= quads * 4)
+                break;
+            bool inside = tap < 9 && o < a.out_rows;
+            if (ROUND)
+                round16(line + q);
+            else
+                copy16(line + q, from + tap * a.in_c + c, inside);
+        }
+    }
+}
+
+/* Parts are chunks of the first source, then of the second. */
+template <int NT, bool TANGENT>
+static __device__ __forceinline__ void
+stage_item_weights(const struct conv_args &a, const struct share &s, const struct cursor &item)
+{
+    const struct product &p = a.plan.forward;
+    int chunks = a.in_c >> log2_of(p.chunk);
+    bool second = TANGENT && item.part >= chunks;
+    stage_weights<NT, false>(a, second ? s.rw : s.w, s.c0,
+                             (item.part - (second ? chunks : 0)) * p.chunk,
+                             s.stages + item.slot * p.stage_floats + p.picture_floats);
+}
+
+template <bool TANGENT>
+static __device__ __forceinline__ void
+stage_item_picture(const struct conv_args &a, const struct share &s, const struct cursor &item)
+{
+    const struct product &p = a.plan.forward;
+    int chunks = a.in_c >> log2_of(p.chunk), x, top = row_of(a, item.m, &x);
+    int rows = row_of(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
+    bool second = TANGENT && item.part >= chunks;
+    stage_picture<FORWARD_WARPS>(a.plan.in, second ? s.rx : s.x, s.n, top, rows,
+                                 (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, p.pitch,
+                                 s.stages + item.slot * p.stage_floats);
+}
+
+template <bool FULL, int NT>
+static __device__ __forceinline__ void multiply(const struct product &p, const float *picture,
+                                                const float *weights, const int *offsets,
+                                                const int (&corner)[2][2], float (&acc)[2][NT][4])
+{
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    int steps = (9 * p.chunk + 7) / 8, kgroup = (int)threadIdx.x / 32 >> log2_of(p.mgroups);
+#pragma unroll 2
+    for (int k = kgroup; k < steps; k += p.kgroups) {
+        if (FULL) {
+            for (int pair = 0; pair < 4; pair++) {
+                const float *at = picture + offsets[k * 4 + pair];
+                const float *b = weights + 2 * t * p.weights + k * 8 + pair * 2;
+                for (int m = 0; m < 2; m++)
+                    for (int n = 0; n < NT; n++)
+                        fma_pairs(acc[m][n], pair_at(at + corner[m][0]), pair_at(at + corner[m][1]),
+                                  pair_at(b + n * 8 * p.weights),
+                                  pair_at(b + (n * 8 + 1) * p.weights));
+            }
+            continue;
+        }
+        const float *at = picture + offsets[k * 4 + t];
+        float rows[2][4];
+        float2 b[NT];
+        for (int m = 0; m < 2; m++)
+            load_rows(rows[m], at + corner[m][0], at + corner[m][1]);
+#pragma unroll
+        for (int n = 0; n < NT; n++)
+            b[n] = pair_at(weights + (n * 8 + g) * p.weights + k * 8 + 2 * t);
+#pragma unroll
+        for (int n = 0; n < NT; n++)
+            for (int m = 0; m < 2; m++)
+                mma(acc[m][n], rows[m], b[n].x, b[n].y);
+    }
+}
+
+/* A step of 8 terms on tensor cores: rows of four pixels, and of the weights, which are
+ * not yet rounded. */
+template <int NT>
+static __device__ __forceinline__ void multiply_step(const float *const (&row)[4], int at,
+                                                     const float *weights, int pitch,
+                                                     float (&acc)[2][NT][4])
+{
+    float rows[2][4];
+    float2 b[NT];
+#pragma unroll
+    for (int m = 0; m < 2; m++)
+        load_rows(rows[m], row[2 * m] + at, row[2 * m + 1] + at);
+#pragma unroll
+    for (int n = 0; n < NT; n++)
+        b[n] = pair_at(weights + n * 8 * pitch);
+#pragma unroll
+    for (int n = 0; n < NT; n++)
+#pragma unroll
+        for (int m = 0; m < 2; m++)
+            mma(acc[m][n], rows[m], nudge(b[n].x), nudge(b[n].y));
+}
+
+template <class FIX> static __device__ constexpr int tap_at(int tap)
+{
+    return tap < 9 ? (tap / 3 * FIX::cols + tap % 3) * FIX::pitch : 0;
+}
+
+/* multiply() where the shape is known and a chunk has 8 channels or more.  kgroups
+ * share the channels of a tap, then the taps. */
+template <class FIX, int NT, int KGROUPS>
+static __device__ __forceinline__ void multiply_taps(const float *const (&row)[4],
+                                                     const float *weights, int kgroup,
+                                                     float (&acc)[2][NT][4])
+{
+    constexpr int across = FIX::chunk / 8 < KGROUPS ? FIX::chunk / 8 : KGROUPS;
+    constexpr int parts = KGROUPS / across;
+    int c0 = kgroup % across * 8;
+    const float *const mine[4] = {row[0] + c0, row[1] + c0, row[2] + c0, row[3] + c0};
+#pragma unroll
+    for (int part = 0; part < parts; part++)
+        if (part == kgroup / across)
+#pragma unroll
+            for (int tap = 9 * part / parts; tap < 9 * (part + 1) / parts; tap++)
+#pragma unroll
+                for (int c = 0; c < FIX::chunk; c += 8 * across)
+                    multiply_step<NT>(mine, tap_at<FIX>(tap) + c,
+                                      weights + c0 + tap * FIX::chunk + c, FIX::weights, acc);
+}
+
+/* The same of 4 channels: a step is two taps, threads 2 and 3 have the second. */
+template <class FIX, int NT>
+static __device__ __forceinline__ void multiply_few(const float *const (&row)[4],
+                                                    const float *weights, float (&acc)[2][NT][4])
+{
+#pragma unroll
+    for (int k = 0; k < 5; k++) {
+        int at = threadIdx.x & 2 ? tap_at<FIX>(2 * k + 1) - 4 : tap_at<FIX>(2 * k);
+        multiply_step<NT>(row, at, weights + 8 * k, FIX::weights, acc);
+    }
+}
+
+template <class FIX, int NT>
+static __device__ __forceinline__ void
+multiply_known(const struct product &p, const float *picture, const float *weights,
+               const int (&corner)[2][2], float (&acc)[2][NT][4])
+{
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    int kgroup = (int)threadIdx.x / 32 >> log2_of(p.mgroups);
+    const float *const row[4] = {picture + corner[0][0] + 2 * t, picture + corner[0][1] + 2 * t,
+                                 picture + corner[1][0] + 2 * t, picture + corner[1][1] + 2 * t};
+    weights += g * FIX::weights + 2 * t;
+    if constexpr (FIX::chunk == 4)
+        multiply_few<FIX, NT>(row, weights, acc);
+    else if (p.kgroups == 1)
+        multiply_taps<FIX, NT, 1>(row, weights, kgroup, acc);
+    else if (p.kgroups == 2)
+        multiply_taps<FIX, NT, 2>(row, weights, kgroup, acc);
+    else if (p.kgroups == 4)
+        multiply_taps<FIX, NT, 4>(row, weights, kgroup, acc);
+    else if (p.kgroups == 8)
+        multiply_taps<FIX, NT, 8>(row, weights, kgroup, acc);
+    else
+        multiply_taps<FIX, NT, 16>(row, weights, kgroup, acc);
+}
+
+/* A thread's channels of one of its four pixels (i). */
+template <int NT>
+static __device__ __forceinline__ void pixel_values(const float (&acc)[2][NT][4], int i,
+                                                    float (&v)[2 * NT])
+{
+#pragma unroll
+    for (int j = 0; j < 2 * NT; j++)
+        v[j] = acc[i / 2][j / 4 * 2 + j % 4 / 2][i % 2 * 2 + j % 2];
+}
+
+/* z of a block of pixels to memory, and into the moments.  z, made: of the task. */
+template <int NT, bool TANGENT>
+static __device__ __forceinline__ void
+keep_block(const struct conv_args &a, const struct share &s, const struct few<2 * NT> &f, int first,
+           const float *cached, float *made, const float (&acc)[2][NT][4],
+           struct moments<2 * NT> &mo)
+{
+    enum { CH = 2 * NT };
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    int counted = min(a.stat * a.l.conv_h * a.l.conv_w, s.last);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int m = first + i * 8 + g;
+        float v[CH], z[4];
+        pixel_values<NT>(acc, i, v);
+        if (i == 0 && mo.made == 0 && !TANGENT)
+            for (int j = 0; j < CH; j++)
+                mo.pivot[j] = __shfl_sync(~0u, v[j], t);
+#pragma unroll
+        for (int j = 0; j < CH; j += 4) {
+            int at = m * a.out_c + j * 4;
+            bool real = m < s.last && s.c0 + t * 4 + j * 4 < a.out_c;
+            if (real)
+                store4(made + at, v + j);
+            if (!real || m >= counted)
+                continue;
+            if (TANGENT)
+                load4(z, cached + at);
+#pragma unroll
+            for (int k = j; k < j + 4; k++) {
+                float d = TANGENT ? v[k] : v[k] - mo.pivot[k];
+                mo.sum[k] += d;
+                mo.product[k] += d * (TANGENT ? (z[k - j] - f.mu[k]) * f.s[k] : d);
+            }
+        }
+    }
+    mo.made += max(0, min(counted - first, 32));
+}
+
+/* Where this thread's four rows of a block of pixels begin in the staged picture. */
+static __device__ __forceinline__ void
+find_corners(const struct conv_args &a, const struct share &s, int m0, int (&corner)[2][2])
+{
+    const struct product &p = a.plan.forward;
+    int x, top = row_of(a, m0, &x), group = threadIdx.x / 32 & (p.mgroups - 1);
+    for (int i = 0; i < 4; i++) {
+        int m = min(m0 + group * 32 + i * 8 + (int)threadIdx.x % 32 / 4, s.last - 1);
+        int row = row_of(a, m, &x) - top;
+        corner[i / 2][i % 2] = (row * a.plan.in.cols + x) * p.pitch;
+    }
+}
+
+/* Begins to stage the share's first items; the one that comes after them.  Where the
+ * kernel before cannot have written weights, theirs come before the wait for it. */
+template <int NT, bool TANGENT>
+static __device__ __forceinline__ struct cursor begin_staging(const struct conv_args &a,
+                                                              const struct share &s, int each)
+{
+    struct cursor first = {s.first, 0, 0}, next = first;
+    for (int i = 0; i < a.plan.forward.stages - 1; i++) {
+        if (next.m < s.last)
+            stage_item_weights<NT, TANGENT>(a, s, next);
+        advance(next, a.plan.forward, each);
+    }
+    if (a.early)
+        wait_for_previous();
+    next = first;
+    for (int i = 0; i < a.plan.forward.stages - 1; i++) {
+        if (next.m < s.last)
+            stage_item_picture<TANGENT>(a, s, next);
+        copies_end();
+        advance(next, a.plan.forward, each);
+    }
+    return next;
+}
+
+/* The convolution of the share: z, the moments of it, and in the warps of the first
+ * kgroup the last block's z, which begins at the returned pixel.  each: items of a
+ * block of pixels; next: the first not yet staged. */
+template <bool FULL, int NT, bool TANGENT, class FIX>
+static __device__ __forceinline__ int convolve(const struct conv_args &a, const struct share &s,
+                                               const struct few<2 * NT> &f, int each,
+                                               struct cursor next, const float *cached, float *made,
+                                               struct moments<2 * NT> &mo, float (&acc)[2][NT][4])
+{
+    const struct product &p = a.plan.forward;
+    int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[2][2], m0 = s.first;
+    struct cursor now = {s.first, 0, 0};
+    while (now.m < s.last) {
+        if (next.m < s.last) {
+            stage_item_weights<NT, TANGENT>(a, s, next);
+            stage_item_picture<TANGENT>(a, s, next);
+        }
+        copies_end();
+        advance(next, p, each);
+        if (now.part == 0) { /* a new block of pixels */
+            m0 = now.m;
+            find_corners(a, s, m0, corner);
+            memset(acc, 0, sizeof acc);
+        }
+        float *stage = s.stages + now.slot * p.stage_floats;
+        wait_stage(p.stages);
+        if (!FULL && !FIX::known)
+            stage_weights<NT, true>(a, NULL, s.c0, 0, stage + p.picture_floats);
+        __syncthreads();
+        if constexpr (FIX::known)
+            multiply_known<FIX, NT>(p, stage, stage + p.picture_floats, corner, acc);
+        else
+            multiply<FULL, NT>(p, stage, stage + p.picture_floats, s.offsets, corner, acc);
+        advance(now, p, each);
+        if (now.part == 0) {
+            if (p.kgroups > 1)
+                join_groups<8 * NT>(&acc[0][0][0], warp >> log2_of(p.mgroups), p.kgroups, group,
+                                    p.mgroups, s.join);
+            if (warp < p.mgroups)
+                keep_block<NT, TANGENT>(a, s, f, m0 + group * 32, cached, made, acc, mo);
+        }
+        if (now.m < s.last)
+            __syncthreads();
+    }
+    return m0;
+}
+
+/* ---- statistics ---- */
+
+/* The warp's sums about zero in double, from those about a pivot in float. */
+template <int CH> using forward_sums = struct sums<FORWARD_WARPS, 2, 4 * CH>;
+
+template <int CH, bool TANGENT>
+static __device__ __forceinline__ void add_moments(const struct moments<CH> &mo,
+                                                   forward_sums<CH> *sums, int warps, int splits)
+{
+    int warp = threadIdx.x / 32, c = channel_of_lane<CH>();
+    double sum = spread_sum<CH>(mo.sum), product = spread_sum<CH>(mo.product), pivot = 0;
+    if (!TANGENT && mo.made)
+#pragma unroll
+        for (int j = 0; j < CH; j++)
+            pivot = j == c ? mo.pivot[j] : pivot;
+    if (CH == 8 || !(threadIdx.x & 4)) {
+        int at = c / 4 * 16 + threadIdx.x % 4 * 4 + c % 4;
+        sums->warp[warp][0][at] = sum + mo.made * pivot;
+        sums->warp[warp][1][at] = product + pivot * (2 * sum + mo.made * pivot);
+    }
+    add_up(sums, 2, warps, splits);
+}
+
+static __device__ __forceinline__ void load_channels(const struct conv_args &a, int task, int c0,
+                                                     bool tangent, struct slice *ch)
+{
+    int i = threadIdx.x, c = c0 + i;
+    bool real = c < a.out_rows;
+    if (i >= a.plan.slice)
+        return;
+    ch->gamma[i] = real ? tensor_at(a.theta, task, a.l, TENSOR_GAMMA)[c] : 0;
+    ch->beta[i] = real ? tensor_at(a.theta, task, a.l, TENSOR_BETA)[c] : 0;
+    if (!tangent)
+        return;
+    ch->mu[i] = real ? stat_at(a, a.cache, task, STAT_MU)[c] : 0;
+    ch->s[i] = real ? stat_at(a, a.cache, task, STAT_S)[c] : 0;
+    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    ch->rgamma[i] = real ? tensor_at(a.v, task, a.l, TENSOR_GAMMA)[c] : 0;
+    ch->rbeta[i] = real ? tensor_at(a.v, task, a.l, TENSOR_BETA)[c] : 0;
+}
+
+/* mu and s, from the sums of this pass (over = 1 / their number) or, where that is 0,
+ * from the running averages. */
+template <int CH>
+static __device__ __forceinline__ void set_statistics(const struct conv_args &a, int task, int c0,
+                                                      double over, const forward_sums<CH> *sums,
+                                                      struct slice *ch, bool keep)
+{
+    int i = threadIdx.x, c = c0 + i;
+    if (i >= a.plan.slice || c >= a.out_rows)
+        return;
+    double mu = sums->total[0][i] * over;
+    float var = (float)fmax(sums->total[1][i] * over - mu * mu, 0.0);
+    if (over == 0) {
+        mu = tensor_at(a.theta, task, a.l, TENSOR_MEAN)[c] -
+             tensor_at(a.theta, task, a.l, TENSOR_BIAS)[c];
+        var = tensor_at(a.theta, task, a.l, TENSOR_VAR)[c];
+    }
+    ch->mu[i] = (float)mu;
+    ch->s[i] = c < a.l.out_c ? 1 / sqrtf(var + (float)a.l.eps) : 0;
+    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    if (keep) {
+        stat_at(a, a.cache, task, STAT_MU)[c] = ch->mu[i];
+        stat_at(a, a.cache, task, STAT_S)[c] = ch->s[i];
+    }
+}
+
+/* m1 and m2: the tangents of the statistics. */
+template <int CH>
+static __device__ __forceinline__ void set_tangents(const struct conv_args &a, int task, int c0,
+                                                    double over, const forward_sums<CH> *sums,
+                                                    struct slice *ch, bool keep)
+{
+    int i = threadIdx.x, c = c0 + i;
+    if (i >= a.plan.slice || c >= a.out_rows)
+        return;
+    ch->m1[i] =
+        over > 0 ? (float)(sums->total[0][i] * over) : -tensor_at(a.v, task, a.l, TENSOR_BIAS)[c];
+    ch->m2[i] = (float)(sums->total[1][i] * over);
+    if (keep) {
+        stat_at(a, a.tangent, task, STAT_M1)[c] = ch->m1[i];
+        stat_at(a, a.tangent, task, STAT_M2)[c] = ch->m2[i];
+    }
+}
+
+/* ---- the output ---- */
+
+/* Output pixels first..last-1 from z in memory, BATCH at a time, so that their loads
+ * are under way together. */
+template <bool FULL, int W, bool TANGENT>
+static __device__ __forceinline__ void put_output(const struct conv_args &a, int task, int c0,
+                                                  const struct slice *ch, int first, int last)
+{
+    enum { BATCH = W > 1 ? 1 : 4 };
+    int quads = a.plan.slice / 4, quad = threadIdx.x % quads * 4, step = FORWARD_THREADS / quads;
+    size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c0 + quad;
+    size_t place = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c0 + quad;
+    const float *z = a.cache.z + conv, *rz = a.tangent.z + conv;
+    float *out = (TANGENT ? a.tangent.out : a.cache.out) + place;
+    struct few<4> f;
+    load_few<4, TANGENT>(f, ch, quad);
+    for (int p = first + threadIdx.x / quads; p < last && c0 + quad < a.out_c; p += BATCH * step) {
+        int at[BATCH][W];
+        float zs[BATCH][W][4], rzs[BATCH][W][4], y[4];
+#pragma unroll
+        for (int u = 0; u < BATCH; u++)
+            if (p + u * step < last) {
+                window_of<W>(a.l, p + u * step, at[u]);
+                load_window<W>(zs[u], z, a.out_c, at[u]);
+                if (TANGENT)
+                    load_window<W>(rzs[u], rz, a.out_c, at[u]);
+            }
+#pragma unroll
+        for (int u = 0; u < BATCH; u++)
+            if (p + u * step < last) {
+                for (int j = 0; j < 4; j++)
+                    y[j] = output_of<FULL, W, TANGENT, 4>(f, j, at[u], zs[u], rzs[u]);
+                store4(out + (p + u * step) * a.out_c, y);
+            }
+    }
+}
+
+/* The last block's outputs, from the accumulators; the layer does not pool. */
+template <bool FULL, int NT, bool TANGENT>
+static __device__ __forceinline__ void
+put_block(const struct conv_args &a, const struct share &s, const struct few<2 * NT> &f, int first,
+          const float *cached, float *out, const float (&acc)[2][NT][4])
+{
+    enum { CH = 2 * NT };
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int m = first + i * 8 + g;
+        float v[CH], z[1][4], rz[1][4], y[4];
+        pixel_values<NT>(acc, i, v);
+#pragma unroll
+        for (int j = 0; j < CH; j += 4) {
+            int at = m * a.out_c + j * 4, one[1] = {0};
+            if (m >= s.last || s.c0 + t * 4 + j * 4 >= a.out_c)
+                continue;
+            if (TANGENT)
+                load4(z[0], cached + at);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                (TANGENT ? rz : z)[0][k] = v[j + k];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                y[k] = output_of<FULL, 1, TANGENT, CH>(f, j + k, one, z, rz);
+            store4(out + at, y);
+        }
+    }
+}
+
+/* ---- the kernel ---- */
+
+/* blockIdx = ((slice, part), task); the parts of a slice are a cluster. */
+template <bool FULL, int NT, int W, bool TANGENT, class FIX>
+static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
+    forward_kernel(const __grid_constant__ struct conv_args given)
+{
+    extern __shared__ __align__(128) float dynamic[];
+    __shared__ forward_sums<2 * NT> sums;
+    __shared__ struct slice ch;
+    __shared__ int offsets[FIX::known ? 1 : 9 * 64 / 2];
+    struct conv_args a = given;
+    FIX::in(a);
+    const struct product &p = a.plan.forward;
+    int split = log2_of(p.splits), part = blockIdx.x & (p.splits - 1), task = blockIdx.y;
+    int c0 = (int)(blockIdx.x >> split) * 8 * NT;
+    int t = threadIdx.x % 4, plane = a.l.conv_h * a.l.conv_w;
+    int each = (a.in_c >> log2_of(p.chunk)) * (TANGENT && a.rx ? 2 : 1);
+    if (!FIX::known)
+        fill_offsets(a, offsets);
+    if (!a.early)
+        wait_for_previous();
+    int n = a.count ? a.count[task] : a.n, stat = min(a.stat, n);
+    int pixels = n * plane, size = (pixels + p.splits - 1) >> split;
+    double over = stat > 0 ? 1.0 / ((double)stat * plane) : 0;
+    size_t image = (size_t)task * a.n * a.l.in_h * a.l.in_w * a.in_c;
+    struct share s = {n, c0, min(part * size, pixels), min(part * size + size, pixels)};
+    s.x = a.x + image;
+    s.rx = a.rx + image;
+    s.w = tensor_at(TANGENT ? a.v : a.theta, task, a.l, TENSOR_WEIGHT);
+    s.rw = tensor_at(a.theta, task, a.l, TENSOR_WEIGHT);
+    s.stages = dynamic;
+    s.join = dynamic + p.stages * p.stage_floats;
+    s.offsets = offsets;
+    size_t mine = (size_t)task * a.n * plane * a.out_c + c0 + t * 4;
+    const float *cached = a.cache.z + mine;
+    struct moments<2 *NT> mo = {
+    };
+    struct few<2 * NT> f;
+    float acc[2][NT][4];
+    struct cursor next = begin_staging<NT, TANGENT>(a, s, each);
+    load_channels(a, task, c0, TANGENT, &ch);
+    if (TANGENT) {
+        __syncthreads();
+        load_few<2 * NT, TANGENT>(f, &ch, t * 4);
+    }
+    int kept = convolve<FULL, NT, TANGENT, FIX>(
+        a, s, f, each, next, cached, (TANGENT ? a.tangent.z : a.cache.z) + mine, mo, acc);
+    add_moments<2 * NT, TANGENT>(mo, &sums, p.mgroups, p.splits);
+    if (TANGENT)
+        set_tangents<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);
+    else
+        set_statistics<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);
+    __syncthreads();
+    if (W == 1) {
+        put_output<FULL, 1, TANGENT>(a, task, c0, &ch, s.first, kept);
+        load_few<2 * NT, TANGENT>(f, &ch, t * 4);
+        if (threadIdx.x / 32 < p.mgroups)
+            put_block<FULL, NT, TANGENT>(a, s, f, kept + threadIdx.x / 32 * 32, cached,
+                                         (TANGENT ? a.tangent.out : a.cache.out) + mine, acc);
+    } else {
+        int outputs = n * a.l.out_h * a.l.out_w;
+        size = (outputs + p.splits - 1) >> split;
+        put_output<FULL, W, TANGENT>(a, task, c0, &ch, part * size,
+                                     min(part * size + size, outputs));
+    }
+    cluster_ends(p.splits);
+}
+
+#endif
