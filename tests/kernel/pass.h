@@ -31,9 +31,17 @@ struct spec {
     int seed;
 };
 
+/* How a pass differs from its spec. */
+struct manner {
+    bool tf32; /* GPU: not in plain fp32 */
+    bool same; /* all tasks are the first over again */
+    bool flat; /* images of one colour: windows of pooling are equal, or far from it */
+};
+
 struct pass {
     const struct kernels *k;
     const struct spec *spec;
+    struct manner manner;
     struct device *device;
     struct layer layers[LAYERS_MAX];
     int n_layers;
@@ -211,9 +219,9 @@ static inline void pass_images(struct pass *p)
     int32_t *index = mem_array((size_t)items, sizeof *index);
     struct rng r = rng_make((uint64_t)s->seed, RNG_TEST, 2, 0);
     for (size_t i = 0; i < (size_t)items * size; i++)
-        host[i] = (float)rng_normal(&r);
+        host[i] = p->manner.flat && i % (size_t)(s->h * s->w) ? host[i - 1] : (float)rng_normal(&r);
     for (int i = 0; i < items; i++)
-        index[i] = i;
+        index[i] = p->manner.same ? i % s->n : i;
     struct images images = {.data = host,
                             .type = IMAGES_F32,
                             .planar = true,
@@ -245,21 +253,24 @@ static inline int32_t *spec_labels(const struct spec *s, int ways)
 
 static inline void pass_counts(struct pass *p)
 {
-    int32_t count[TASKS_MAX] = {0};
+    size_t bytes = (size_t)p->spec->tasks * sizeof(int32_t);
+    int32_t *count = mem_alloc(bytes);
     bool unequal = false;
     for (int t = 0; t < p->spec->tasks; t++) {
         count[t] = spec_count(p->spec, t);
         unequal |= count[t] != p->spec->n;
     }
     if (unequal)
-        p->batch.count = device_copy(p, count, sizeof count);
+        p->batch.count = device_copy(p, count, bytes);
+    free(count);
 }
 
-static inline void pass_open(struct pass *p, const struct kernels *k, const struct spec *s)
+static inline void pass_open_as(struct pass *p, const struct kernels *k, const struct spec *s,
+                                struct manner manner)
 {
-    *p = (struct pass){.k = k, .spec = s, .batch = {.tasks = s->tasks, .n = s->n}};
+    *p = (struct pass){.k = k, .spec = s, .manner = manner, .batch = {s->tasks, s->n, NULL}};
     p->norm.stat = s->stat == WHOLE ? s->n : s->stat;
-    if (k->open(&p->device, &(struct device_options){.full_fp32 = true}))
+    if (k->open(&p->device, &(struct device_options){.full_fp32 = !manner.tf32}))
         abort();
     p->n_layers = spec_layers(s, p->layers);
     p->len = k->layout(p->layers, p->n_layers, &p->trained);
@@ -274,11 +285,18 @@ static inline void pass_open(struct pass *p, const struct kernels *k, const stru
     size_t images = (size_t)(s->tasks * s->n);
     int ways = p->layers[p->n_layers - 1].out_c;
     int32_t *labels = spec_labels(s, ways);
+    for (size_t i = (size_t)s->n; manner.same && i < images; i++)
+        labels[i] = labels[i - (size_t)s->n];
     p->labels = device_copy(p, labels, images * sizeof *labels);
     free(labels);
     p->probs = device_alloc(p, images * (size_t)ways * sizeof(float));
     p->loss = device_alloc(p, (size_t)s->tasks * sizeof(float));
     pass_images(p);
+}
+
+static inline void pass_open(struct pass *p, const struct kernels *k, const struct spec *s)
+{
+    pass_open_as(p, k, s, (struct manner){0});
 }
 
 static inline void pass_close(struct pass *p)
@@ -411,6 +429,31 @@ static inline void keep_floats(struct pass *p, struct results *r, const char *wh
     p->k->download(p->device, host, device, rows * (row ? row : 1) * sizeof *host);
     if (row)
         blank_missing(p->spec, row, host);
+}
+
+/* Leaves task `task` of the rows of result `i`, which are of all tasks. */
+static inline void keep_task(struct result *i, int tasks, int task)
+{
+    i->len /= (size_t)tasks;
+    memmove(i->at, i->at + i->len * (size_t)task, i->len * sizeof *i->at);
+}
+
+/* The outputs of one task, named as if it were the only one. */
+static inline void pass_task_results(struct pass *p, struct results *r, int task)
+{
+    int last = p->n_layers - 1;
+    for (int i = 0; i <= last; i++) {
+        keep_rows(p, r, "out", i, pass_out(p, i, false));
+        keep_rows(p, r, "Rout", i, pass_out(p, i, true));
+    }
+    keep_rows(p, r, "dlogits", last, pass_dout(p, last, false));
+    keep_rows(p, r, "Rdlogits", last, pass_dout(p, last, true));
+    keep_floats(p, r, "probs", p->probs, (size_t)p->layers[last].out_c);
+    keep_floats(p, r, "loss", p->loss, 0);
+    for (int i = 0; i < r->n; i++)
+        keep_task(&r->item[i], p->spec->tasks, task);
+    keep_task_vector(p, r, "grad", p->grad, task);
+    keep_task_vector(p, r, "Hv", p->hv, task);
 }
 
 /* Every output of the passes that were run. */

@@ -1,10 +1,13 @@
 /* test_kernels.c - every operation and its tangents, on every kernel set of this
  * machine, against the specification in double precision. */
-#include "pass.h"
+#include "kinks.h"
 
 /* What float sets may differ by, relative L2 of each output.  Sums of a few
  * thousand floats leave about 1e-6. */
 static const double float_tolerance = 1e-5;
+
+/* What TF32 may: 11 bits of every factor. */
+static const double tf32_tolerance = 2e-3;
 
 static const struct spec specs[] = {
     /* name, h, w, c, conv filters, pool, dense, tasks, n, counts, stat, own, sum, ignore, seed */
@@ -62,14 +65,19 @@ static const struct spec specs[] = {
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
+static void run_passes(struct pass *p)
+{
+    pass_forward(p);
+    pass_loss(p);
+    pass_backward(p);
+    pass_tangent(p);
+}
+
 static void run(const struct kernels *k, const struct spec *s, struct results *r)
 {
     struct pass p;
     pass_open(&p, k, s);
-    pass_forward(&p);
-    pass_loss(&p);
-    pass_backward(&p);
-    pass_tangent(&p);
+    run_passes(&p);
     pass_results(&p, r);
     pass_close(&p);
 }
@@ -90,6 +98,97 @@ TEST(every_set_agrees_with_the_specification)
         }
         results_free(&want);
     }
+    CHECK_EQ(bad, 0);
+}
+
+/* The passes of set k, which works in TF32, away from the kinks that its roundings
+ * would cross; copies: so many tasks, all the spec's one. */
+static int tf32_differs(const struct kernels *k, const struct spec *s, int copies)
+{
+    static struct results want, got;
+    static struct shifts shifts;
+    struct spec many = *s;
+    struct pass p;
+    int bad = 0;
+    pass_open_as(&p, &kernels_ref64, s, (struct manner){.flat = s->pool});
+    settle(&p, &shifts);
+    run_passes(&p);
+    pass_results(&p, &want);
+    pass_close(&p);
+    many.tasks *= copies;
+    pass_open_as(&p, k, &many, (struct manner){.tf32 = true, .same = copies > 1, .flat = s->pool});
+    for (int i = 0; i < p.n_layers; i++)
+        if (p.layers[i].relu)
+            put_shifts(&p, &shifts, i);
+    run_passes(&p);
+    for (int task = 0; task<many.tasks; task += copies> 1 ? many.tasks - 1 : many.tasks) {
+        if (copies > 1)
+            pass_task_results(&p, &got, task);
+        else
+            pass_results(&p, &got);
+        bad += results_differ(s->name, k->name, &got, &want, tf32_tolerance) > 0;
+        results_free(&got);
+    }
+    if (bad)
+        fprintf(stderr, "(%s: no value nearer than %.1g to its kink)\n", s->name, shifts.margin);
+    pass_close(&p);
+    shifts_free(&shifts);
+    results_free(&want);
+    return bad;
+}
+
+/* What GPUs have kernels of their own for, a task each; COPIES of it make a shard. */
+enum { COPIES = 32 };
+static const struct spec full[] = {
+    {"omniglot, 5 images", 28, 28, 1, {64, 64, 64, 64}, false, {5}, 1, 5, {0}, WHOLE, 0, 0, 0, 41},
+    {"omniglot, 10 images",
+     28,
+     28,
+     1,
+     {64, 64, 64, 64},
+     false,
+     {5},
+     1,
+     10,
+     {0},
+     WHOLE,
+     0,
+     0,
+     0,
+     42},
+    {"mini-imagenet, 5 images",
+     84,
+     84,
+     3,
+     {32, 32, 32, 32},
+     false,
+     {5},
+     1,
+     5,
+     {0},
+     WHOLE,
+     0,
+     0,
+     0,
+     43},
+};
+enum { FULL = sizeof full / sizeof *full };
+
+TEST(tf32_agrees_away_from_kinks)
+{
+    int bad = 0, sets = 0;
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        if (!k->whole_shard || !set_usable(k))
+            continue;
+        sets++;
+        for (int i = 0; i < SPECS; i++)
+            bad += tf32_differs(k, &specs[i], 1);
+        for (int i = 0; i < FULL; i++)
+            bad += tf32_differs(k, &full[i], COPIES);
+    }
+    if (!sets)
+        SKIP("no GPU");
     CHECK_EQ(bad, 0);
 }
 
@@ -141,5 +240,5 @@ TEST(passes_leave_nothing_behind)
     }
 }
 
-TESTS(T(every_set_agrees_with_the_specification), T(a_vector_holds_nothing_but_its_tensors),
-      T(passes_leave_nothing_behind))
+TESTS(T(every_set_agrees_with_the_specification), T(tf32_agrees_away_from_kinks),
+      T(a_vector_holds_nothing_but_its_tensors), T(passes_leave_nothing_behind))
