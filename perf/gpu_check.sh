@@ -60,10 +60,14 @@ repeat() {
     echo "== two runs, one seed"
     work=$(mktemp -d)
     for i in 1 2; do
-        within 60 "$build/mete" run suites/quick.yaml --device cuda --db "$work/$i.db" > "$work/$i.out"
+        within 60 "$build/mete" run suites/quick.yaml --device cuda --db "$work/$i.db" > /dev/null
+        "$build/mete" results "$work/$i.db" --format csv > "$work/$i.csv" || failed=1
     done
-    grep -v seconds "$work/1.out" > "$work/1.txt"
-    grep -v seconds "$work/2.out" | cmp - "$work/1.txt" && echo same || failed=1
+    if cmp "$work/1.csv" "$work/2.csv"; then
+        echo same
+    else
+        failed=1
+    fi
     rm -r "$work"
 }
 
