@@ -11,7 +11,7 @@ static const char usage[] =
     "moment and goes on when started again; several of them on one database share the work.\n"
     "  --db FILE        the database (default results.db)\n"
     "  --seeds N        seeds 1..N instead of the suite's\n"
-    "  --threads N      (default: one per core)\n"
+    "  --threads N      (default: one per core; on a GPU, so many runs side by side, default 1)\n"
     "  --device D       cpu (default), cuda\n"
     "  --set k=v        a setting for every run\n"
     "  --only k=P       only the runs whose setting k fits the pattern P, as in method=maml\n"

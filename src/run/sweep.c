@@ -252,13 +252,11 @@ static bool on_gpu(const struct mete_run_options *o)
     return o->device && strncmp(o->device, "cuda", 4) == 0;
 }
 
-/* Those asked for; or one per core, on a GPU no more than it has use for. */
+/* Those asked for; or one per core, on a GPU one. */
 static int sweep_threads(const struct mete_run_options *o)
 {
-    enum { GPU_RUNS = 8 };
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int threads = o->threads > 0 ? o->threads : cores > 0 ? (int)cores : 1;
-    return on_gpu(o) && o->threads <= 0 && threads > GPU_RUNS ? GPU_RUNS : threads;
+    long cores = on_gpu(o) ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
+    return o->threads > 0 ? o->threads : cores > 0 ? (int)cores : 1;
 }
 
 static int work(struct sweep *w)

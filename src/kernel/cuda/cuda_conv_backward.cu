@@ -25,7 +25,7 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
 #undef PAIR
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
-    a.early = !(d->without & 4);
+    a.early = true;
     cuda_conv_norm(d, &a);
     struct units units = units_of(a);
     size_t dx = c->dx ? a.plan.dx.bytes : 0, dw = a.plan.dw.bytes;
@@ -35,7 +35,7 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
                      .cluster = (unsigned)a.plan.dw.splits,
                      .shared = dx > dw ? dx : dw};
     bool tangent = c->v.at != NULL;
-    const void *kernel = d->full_fp32 || d->without & 1 ? NULL : known_kernel(&a, tangent);
+    const void *kernel = d->full_fp32 ? NULL : known_kernel(&a, tangent);
     if (!kernel)
         kernel = kernels[d->full_fp32][a.l.stride - 1][tangent];
     cuda_launch(d, kernel, g, &a, "backward");

@@ -29,7 +29,7 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
     struct conv_args a = {};
     cuda_flush(d);
     cuda_conv_args(d, c, &a);
-    a.early = !(d->without & 4) && d->latest && strcmp(d->latest, "forward") == 0;
+    a.early = d->latest && strcmp(d->latest, "forward") == 0;
     const struct product *p = &a.plan.forward;
     int slices = (a.out_rows + a.plan.slice - 1) / a.plan.slice;
     struct grid g = {.x = (unsigned)(slices * p->splits),
@@ -38,7 +38,7 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
                      .cluster = (unsigned)p->splits,
                      .shared = p->bytes};
     bool tangent = c->v.at != NULL;
-    const void *kernel = d->full_fp32 || d->without & 1 ? NULL : cuda_forward_known(&a, tangent);
+    const void *kernel = d->full_fp32 ? NULL : cuda_forward_known(&a, tangent);
     if (!kernel)
         kernel = kernels[d->full_fp32][a.plan.slice == 32][a.l.pool][tangent];
     cuda_launch(d, kernel, g, &a, "forward");

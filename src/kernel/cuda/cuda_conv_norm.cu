@@ -344,7 +344,7 @@ extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a)
                      .threads = THREADS,
                      .cluster = (unsigned)splits};
     bool tangent = a->v.at != NULL;
-    const void *kernel = d->full_fp32 || d->without & 1 ? NULL : known_kernel(a, tangent);
+    const void *kernel = d->full_fp32 ? NULL : known_kernel(a, tangent);
     if (!kernel)
         kernel = kernels[d->full_fp32][a->l.pool][tangent];
     cuda_launch(d, kernel, g, a, "norm backward");

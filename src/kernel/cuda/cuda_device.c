@@ -61,6 +61,9 @@ static int open_stream(struct device *d)
         e = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
     if (!e)
         e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->index);
+    if (!e)
+        e = cudaDeviceGetAttribute(&d->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                   d->index);
     d->blocks = 2 * processors;
     return e ? fail(METE_EDEVICE, "GPU %d cannot be opened: %s", d->index, cudaGetErrorString(e))
              : 0;
@@ -82,7 +85,6 @@ static int open_device(struct device **out, const struct device_options *options
     d->head = mem_alloc(sizeof *d->head);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
-    d->without = getenv("METE_CUDA_TRY") ? atoi(getenv("METE_CUDA_TRY")) : 0;
     int err = open_stream(d);
     if (err) {
         close_device(d);
@@ -225,6 +227,18 @@ static void images_close(struct device *d, struct images *images)
 
 /* ---- launches ---- */
 
+/* Lets a kernel have all the shared memory of a block.  Always the same number: several
+ * devices, each in a thread of its own, may launch it at once with different sizes. */
+static void allow_shared(struct device *d, const void *kernel, size_t bytes, const char *name)
+{
+    struct cudaFuncAttributes f;
+    cudaError_t e = cudaFuncGetAttributes(&f, kernel);
+    if (!e && bytes > (size_t)f.maxDynamicSharedSizeBytes)
+        e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 d->shared_max - (int)f.sharedSizeBytes);
+    cuda_check(d, e, name);
+}
+
 void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name)
 {
     cudaLaunchAttribute attributes[2] = {
@@ -241,11 +255,7 @@ void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args
     cuda_flush(d);
     if (g.x == 0 || d->error != cudaSuccess)
         return;
-    if (g.shared > 0)
-        cuda_check(d,
-                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        (int)g.shared),
-                   name);
+    allow_shared(d, kernel, g.shared, name);
     cuda_check(d, cudaLaunchKernelExC(&config, kernel, &args), name);
     d->latest = name;
 }

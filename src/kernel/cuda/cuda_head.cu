@@ -57,7 +57,7 @@ extern "C" bool cuda_head_forward(struct device *d, const struct dense_args *a, 
                                   bool tangent)
 {
     cuda_flush(d);
-    if (d->without & 2 || a->relu || a->n * a->out_c > HEAD_MOST || d->error)
+    if (a->relu || a->n * a->out_c > HEAD_MOST || d->error)
         return false;
     *d->head = (struct head){head::HEAD_FORWARD, tangent, tasks, {*a}};
     return true;

@@ -146,7 +146,7 @@ static void plan_forward(struct conv_plan *plan, const struct device *d, const s
                         c->b->n,
                         ceil_div(pixels, p->splits),
                         in,
-                        chunk_of(in, d->without & 8 ? 16 : 8),
+                        chunk_of(in, 8),
                         c->rx ? 2 : 1,
                         plan->slice,
                         FORWARD_WARPS,

@@ -34,8 +34,7 @@ struct head; /* cuda_head.h */
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
     bool full_fp32;
-    int without; /* TRY: 1 known shapes, 2 the fused head, 4 staging before the wait,
-                  * 8 chunks of 8 */
+    int shared_max; /* bytes of shared memory a block may have */
     cudaStream_t stream;
     cudaError_t error; /* the first failure since the last sync, and what failed */
     const char *failed;
