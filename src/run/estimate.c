@@ -81,8 +81,10 @@ static void add_up(const struct experiment *x, const struct rates *r, struct est
     double validations = ceil(steps / s->validate_every);
     struct shape shape = {1, tasks_max_labels(x->train), tasks_max_query(x->train)};
     out->flops = steps * batch * engine_flops(x->engine, &shape);
-    out->seconds = steps * batch * r->train + (double)out->tasks * r->buy +
-                   validations * experiment_test_tasks(x, SPLIT_VAL, x->val) * r->val;
+    out->training = steps * batch * r->train + (double)out->tasks * r->buy;
+    out->test_task = r->test[0];
+    out->seconds =
+        out->training + validations * experiment_test_tasks(x, SPLIT_VAL, x->val) * r->val;
     for (int i = 0; i < x->n_shots; i++) {
         int val = experiment_test_tasks(x, SPLIT_VAL, x->test[i]);
         int test = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);

@@ -16,6 +16,7 @@ void planned_release(struct planned *p);
 /* Multiply-adds of a whole run, and its seconds on `threads` threads (estimate.c). */
 struct estimate {
     double flops, seconds;
+    double training, test_task; /* of the seconds: training alone, adapting to and scoring a task */
     int64_t tasks, labels; /* bought, or drawn where there is no cap */
 };
 int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,

@@ -284,9 +284,9 @@ static int drift_run(const struct settings *s, struct shelf *shelf,
     return 0;
 }
 
-/* So many trainings; what is measured between them is not counted. */
+/* So many trainings, and tasks that are adapted to and scored. */
 static int estimate(const struct settings *s, struct shelf *shelf, const char *device,
-                    int trainings, int tasks, struct estimate *out)
+                    int trainings, int tasks, double scored, struct estimate *out)
 {
     struct settings training = {.at = mem_array((size_t)s->n, sizeof *s->at)};
     for (int i = 0; i < s->n; i++)
@@ -294,12 +294,15 @@ static int estimate(const struct settings *s, struct shelf *shelf, const char *d
             training.at[training.n++] = s->at[i]; /* borrowed */
     int err = estimate_run(&training, shelf, device, out);
     free(training.at);
-    if (!err) {
-        out->flops *= trainings;
-        out->seconds *= trainings;
-        out->tasks = tasks ? tasks : out->tasks;
+    if (err)
+        return err;
+    out->flops *= trainings;
+    out->seconds = trainings * out->training + scored * out->test_task;
+    if (tasks) {
+        out->labels = out->labels / out->tasks * tasks;
+        out->tasks = tasks;
     }
-    return err;
+    return 0;
 }
 
 /* One training for each removal and one more. */
@@ -308,7 +311,9 @@ static int stability_estimate(const struct settings *s, struct shelf *shelf, con
 {
     struct theory_settings t;
     int err = read_theory(s, stability_params, &t);
-    return err ? err : estimate(s, shelf, device, t.removals + 1, t.tasks, out);
+    /* Each model is scored on the fresh tasks, and there each point left out in turn. */
+    double scored = (double)t.fresh * (2 * t.removals + 2);
+    return err ? err : estimate(s, shelf, device, t.removals + 1, t.tasks, scored, out);
 }
 
 static int drift_estimate(const struct settings *s, struct shelf *shelf, const char *device,
@@ -316,7 +321,7 @@ static int drift_estimate(const struct settings *s, struct shelf *shelf, const c
 {
     struct theory_settings t;
     int err = read_theory(s, drift_params, &t);
-    return err ? err : estimate(s, shelf, device, t.trained, t.tasks, out);
+    return err ? err : estimate(s, shelf, device, t.trained, t.tasks, 0, out);
 }
 
 static const struct study {
