@@ -99,7 +99,7 @@ int pool_open(struct pool **out, int threads)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct pool *p = mem_alloc(sizeof *p);
     p->threads = threads > 0 ? threads : cores > 0 ? (int)cores : 1;
-    p->spins = p->threads <= cores ? 4000 : 0;
+    p->spins = p->threads <= cores ? 4000 : 0; /* 50 us of pauses on a Zen 4 */
     p->ids = mem_array((size_t)p->threads, sizeof *p->ids);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->start, NULL);

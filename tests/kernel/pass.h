@@ -438,8 +438,7 @@ static inline void keep_task(struct result *i, int tasks, int task)
     memmove(i->at, i->at + i->len * (size_t)task, i->len * sizeof *i->at);
 }
 
-/* The outputs of one task, named as if it were the only one. */
-static inline void pass_task_results(struct pass *p, struct results *r, int task)
+static inline void keep_activations(struct pass *p, struct results *r)
 {
     int last = p->n_layers - 1;
     for (int i = 0; i <= last; i++) {
@@ -450,6 +449,12 @@ static inline void pass_task_results(struct pass *p, struct results *r, int task
     keep_rows(p, r, "Rdlogits", last, pass_dout(p, last, true));
     keep_floats(p, r, "probs", p->probs, (size_t)p->layers[last].out_c);
     keep_floats(p, r, "loss", p->loss, 0);
+}
+
+/* The outputs of one task, named as if it were the only one. */
+static inline void pass_task_results(struct pass *p, struct results *r, int task)
+{
+    keep_activations(p, r);
     for (int i = 0; i < r->n; i++)
         keep_task(&r->item[i], p->spec->tasks, task);
     keep_task_vector(p, r, "grad", p->grad, task);
@@ -459,15 +464,7 @@ static inline void pass_task_results(struct pass *p, struct results *r, int task
 /* Every output of the passes that were run. */
 static inline void pass_results(struct pass *p, struct results *r)
 {
-    int last = p->n_layers - 1;
-    for (int i = 0; i <= last; i++) {
-        keep_rows(p, r, "out", i, pass_out(p, i, false));
-        keep_rows(p, r, "Rout", i, pass_out(p, i, true));
-    }
-    keep_rows(p, r, "dlogits", last, pass_dout(p, last, false));
-    keep_rows(p, r, "Rdlogits", last, pass_dout(p, last, true));
-    keep_floats(p, r, "probs", p->probs, (size_t)p->layers[last].out_c);
-    keep_floats(p, r, "loss", p->loss, 0);
+    keep_activations(p, r);
     keep_vector(p, r, "grad", p->grad);
     keep_vector(p, r, "Hv", p->hv);
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far beyond any image set: what is larger is a damaged header, not to be believed. */
 enum { RANK_MAX = 4, SIDE_MAX = 1 << 14, ITEM_MAX = 1 << 26, BATCH_BYTES = 1 << 20 };
 enum { TYPE_U8 = 0x08, TYPE_I8, TYPE_I16 = 0x0b, TYPE_I32 };
 

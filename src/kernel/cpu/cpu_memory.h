@@ -252,7 +252,7 @@ static void put_line(const struct layer *l, int y, int v, int n, const float *li
 static void gather_one(const struct layer *first, const struct images *from, int64_t item,
                        float *to)
 {
-    enum { AT_ONCE = 3 * 170 };
+    enum { AT_ONCE = 3 * 170 }; /* 2 KiB; whole pixels of 1 and of 3 channels */
     float line[AT_ONCE];
     memset(to, 0, input_len(first) * sizeof *to);
     for (int y = 0; item >= 0 && y < from->h; y++)

@@ -583,4 +583,12 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     cluster_ends(p.splits);
 }
 
+/* Returns the kernel made for a shape and its plan, where `a` is of those. */
+#define FORWARD_KNOWN(shape, chunk, nt)                                                            \
+    if (fixed<fix_forward<shape, chunk, nt>>(a))                                                   \
+        return tangent ? (const void *)                                                            \
+                             forward_kernel<false, nt, 1, true, fix_forward<shape, chunk, nt>>     \
+                       : (const void *)                                                            \
+                             forward_kernel<false, nt, 1, false, fix_forward<shape, chunk, nt>>;
+
 #endif
