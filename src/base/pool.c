@@ -1,6 +1,6 @@
 /* pool.c - threads that wait on one condition and take pieces from a counter.
  *
- * Whoever waits looks on for about 50 us before it sleeps: a meta-update of a small
+ * Whoever waits looks on for about 100 us before it sleeps: a meta-update of a small
  * batch hands out work every millisecond or two, and waking a thread takes a part of
  * that.
  */
@@ -99,7 +99,7 @@ int pool_open(struct pool **out, int threads)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct pool *p = mem_alloc(sizeof *p);
     p->threads = threads > 0 ? threads : cores > 0 ? (int)cores : 1;
-    p->spins = p->threads <= cores ? 4000 : 0; /* 50 us of pauses on a Zen 4 */
+    p->spins = p->threads <= cores ? 4000 : 0; /* 100 us of pauses on a Zen 4 */
     p->ids = mem_array((size_t)p->threads, sizeof *p->ids);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->start, NULL);
