@@ -173,7 +173,7 @@ static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const 
         if (mine && splits == 1)
             keep_quad(a, u, pair, row, q, v);
         else if (mine)
-            store4(at + q * 128, v);
+            *(float4 *)(at + q * 128) = make_float4(v[0], v[1], v[2], v[3]);
     }
     if (splits == 1)
         return;

@@ -295,7 +295,8 @@ static __device__ __forceinline__ void load4(float (&to)[4], const float *from)
     to[3] = v.w;
 }
 
-/* An assignment may be taken apart into four stores, which write each sector four times. */
+/* To device memory, never to shared memory.  An assignment may be taken apart into four
+ * stores, which write each sector four times. */
 static __device__ __forceinline__ void store4(float *to, const float *v)
 {
     __stcg((float4 *)to, make_float4(v[0], v[1], v[2], v[3]));
