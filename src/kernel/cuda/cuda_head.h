@@ -46,6 +46,8 @@ struct head {
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Launches a noted head, or notes it among the task's steps. */
+void cuda_head_flush(struct device *d);
 /* Notes it, or says no. */
 bool cuda_head_forward(struct device *d, const struct dense_args *a, int tasks, bool tangent);
 bool cuda_head_loss(struct device *d, const struct xent_args *a, bool tangent);

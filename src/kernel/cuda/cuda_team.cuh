@@ -1,0 +1,221 @@
+/* cuda_team.cuh - what the steps of a task share: the team, its barrier, sums of channels,
+ * and sizes of shared memory.
+ *
+ * A block of the team has either a quarter of the pixels and all channels, or all pixels and
+ * a quarter of the channels.  Blocks exchange through memory: what one writes the others
+ * read after team_sync(), past the first cache (__ldcg, copy16).
+ *
+ * Tiles are kept by warps (g = lane / 4, t = lane % 4, as in cuda_tile.cuh) in shared
+ * memory, one plane for each share of the sum; then every thread takes four channels of a
+ * row, adds up the planes and goes on with those.
+ */
+#ifndef CUDA_TEAM_CUH
+#define CUDA_TEAM_CUH
+
+#include "cuda_shape.cuh"
+#include "cuda_task.h"
+#include "cuda_tile.cuh"
+
+struct team {
+    int task, rank;
+    unsigned *arrived; /* counts blocks that came to a barrier, since ever */
+};
+
+static __device__ __forceinline__ void team_sync(const struct team &m)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        unsigned before, now;
+        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;"
+                     : "=r"(before)
+                     : "l"(m.arrived)
+                     : "memory");
+        do
+            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(m.arrived) : "memory");
+        while ((int)(now - (before - before % TEAM)) < TEAM);
+    }
+    __syncthreads();
+}
+
+/* What follows from a layer's shape; P pixels of a picture, the bordered input is ROWS x
+ * COLS. */
+template <int SHAPE> struct layer_of {
+    using K = known<SHAPE>;
+    static constexpr int in_h = K::h, in_w = K::w, c = K::c, f = K::filters;
+    static constexpr int h = K::conv_h, w = K::conv_w, pixels = h * w;
+    static constexpr int rows = K::rows, cols = K::cols;
+    static __device__ __forceinline__ struct picture input(void)
+    {
+        return {in_h, in_w, c, 1, rows, cols, {known_factor(rows), 0}};
+    }
+    static __device__ __forceinline__ struct picture gradient(void)
+    {
+        return {h, w, f, 0, h + 1, w + 1, {known_factor(h + 1), 0}};
+    }
+    /* The tall picture's row where the window of pixel m begins, and its column. */
+    static __device__ __forceinline__ int x_row(int m, int *x)
+    {
+        int row = m / w, image = row / h;
+        *x = (m - row * w) * 2;
+        return image * rows + (row - image * h) * 2;
+    }
+    /* The same of dz, where a window begins at the pixel itself. */
+    static __device__ __forceinline__ int dz_row(int m, int *x)
+    {
+        int row = m / w, image = row / h;
+        *x = m - row * w;
+        return image * (h + 1) + row - image * h;
+    }
+};
+
+/* Rows under `block` pixels in a row of a (h, w) grid, at worst: those step apart, `window`
+ * of the last, `more` between two pictures. */
+static __host__ __device__ constexpr int rows_under(int block, int h, int w, int step, int window,
+                                                    int more)
+{
+    int grid = (block - 1 + w - 1) / w + 1;
+    return (grid - 1) * step + window + (grid - 1 + h - 1) / h * more;
+}
+
+/* A block's rows: first..last-1 of `all`, one of PARTS. */
+struct span {
+    int first, last;
+};
+
+template <int PARTS> static __device__ __forceinline__ struct span span_of(int all, int part)
+{
+    int each = (all + PARTS - 1) / PARTS, first = min(part * each, all);
+    return {first, min(first + each, all)};
+}
+
+/* ---- four channels ---- */
+
+static __device__ __forceinline__ float4 get4(const float *from) /* shared memory */
+{
+    return *(const float4 *)from;
+}
+
+static __device__ __forceinline__ void put4(float *to, float4 v)
+{
+    *(float4 *)to = v;
+}
+
+static __device__ __forceinline__ float4 read4(const float *from) /* device memory */
+{
+    return __ldcg((const float4 *)from);
+}
+
+static __device__ __forceinline__ void write4(float *to, float4 v)
+{
+    __stcg((float4 *)to, v);
+}
+
+static __device__ __forceinline__ float4 plus(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+static __device__ __forceinline__ float4 minus(float4 a, float4 b)
+{
+    return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+
+static __device__ __forceinline__ float4 fma4(float4 a, float4 b, float4 c)
+{
+    return make_float4(fmaf(a.x, b.x, c.x), fmaf(a.y, b.y, c.y), fmaf(a.z, b.z, c.z),
+                       fmaf(a.w, b.w, c.w));
+}
+
+static __device__ __forceinline__ float4 times(float4 a, float4 b)
+{
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
+
+static __device__ __forceinline__ float4 round4(float4 v)
+{
+    return make_float4(round_tf32(v.x), round_tf32(v.y), round_tf32(v.z), round_tf32(v.w));
+}
+
+/* d where y > 0. */
+static __device__ __forceinline__ float4 where_on(float4 y, float4 d)
+{
+    return make_float4(y.x > 0 ? d.x : 0, y.y > 0 ? d.y : 0, y.z > 0 ? d.z : 0,
+                       y.w > 0 ? d.w : 0);
+}
+
+/* The planes' sum, four channels at `at`. */
+template <int PLANES>
+static __device__ __forceinline__ float4 planes4(const float *tile, int plane, int at)
+{
+    float4 v = get4(tile + at);
+#pragma unroll
+    for (int i = 1; i < PLANES; i++)
+        v = plus(v, get4(tile + i * plane + at));
+    return v;
+}
+
+/* ---- sums of channels ---- */
+
+enum { CHANNELS_MOST = 64 };
+
+/* Two sums of every channel, of each warp. */
+struct warp_sums {
+    float at[TASK_WARPS][2][CHANNELS_MOST];
+};
+
+/* Two sums of a thread's four channels; threads QUADS apart have the same ones.  Then
+ * thread c < 4 QUADS has both of channel c, in double. */
+template <int QUADS>
+static __device__ __forceinline__ double2 sum_channels(float4 a, float4 b, struct warp_sums *s)
+{
+    float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = threadIdx.x;
+    double2 sum = {};
+#pragma unroll
+    for (int step = QUADS; step < 32; step *= 2)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            v[i] += __shfl_xor_sync(~0u, v[i], step);
+    __syncthreads();
+    if (lane < QUADS) {
+        put4(&s->at[warp][0][lane * 4], make_float4(v[0], v[1], v[2], v[3]));
+        put4(&s->at[warp][1][lane * 4], make_float4(v[4], v[5], v[6], v[7]));
+    }
+    __syncthreads();
+    for (int w = 0; c < 4 * QUADS && w < TASK_WARPS; w++) {
+        sum.x += s->at[w][0][c];
+        sum.y += s->at[w][1][c];
+    }
+    return sum;
+}
+
+/* What is known of each channel. */
+struct norm_channels {
+    float mu[CHANNELS_MOST], s[CHANNELS_MOST], scale[CHANNELS_MOST], beta[CHANNELS_MOST];
+    float c1[CHANNELS_MOST], c2[CHANNELS_MOST];
+};
+
+struct team_shared {
+    struct warp_sums sums;
+    struct norm_channels ch;
+    int ticket;
+};
+
+static __device__ __forceinline__ const float *theta_at(const struct conv_step &s, int task,
+                                                        int which)
+{
+    return (const float *)s.theta.at + (size_t)task * s.theta.stride + s.offset[which];
+}
+
+static __device__ __forceinline__ float *grad_at(const struct conv_step &s, int task, int which)
+{
+    return (float *)s.grad.at + (size_t)task * s.grad.stride + s.offset[which];
+}
+
+static __device__ __forceinline__ float *stats_of(const struct conv_step &s, int tasks, int task,
+                                                  int which, int filters)
+{
+    return s.cache.stats + (size_t)(which * tasks + task) * filters;
+}
+
+#endif
