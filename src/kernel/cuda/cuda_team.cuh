@@ -159,7 +159,7 @@ static __device__ __forceinline__ float4 planes4(const float *tile, int plane, i
 enum { CHANNELS_MOST = 64 };
 
 /* Two sums of every channel, of each warp. */
-struct warp_sums {
+struct __align__(16) warp_sums {
     float at[TASK_WARPS][2][CHANNELS_MOST];
 };
 
@@ -190,12 +190,12 @@ static __device__ __forceinline__ double2 sum_channels(float4 a, float4 b, struc
 }
 
 /* What is known of each channel. */
-struct norm_channels {
+struct __align__(16) norm_channels {
     float mu[CHANNELS_MOST], s[CHANNELS_MOST], scale[CHANNELS_MOST], beta[CHANNELS_MOST];
     float c1[CHANNELS_MOST], c2[CHANNELS_MOST];
 };
 
-struct team_shared {
+struct __align__(16) team_shared {
     struct warp_sums sums;
     struct norm_channels ch;
     int ticket;
