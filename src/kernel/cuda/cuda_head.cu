@@ -3,7 +3,7 @@
 #include "cuda_task.h"
 #include "cuda_xent.cuh"
 
-enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32, HEAD_MOST = 256 };
+enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32 };
 
 /* A block per task. */
 template <bool TANGENT>

@@ -10,6 +10,8 @@
 
 #include "cuda_set.h"
 
+enum { HEAD_MOST = 256 }; /* images x classes of a head that one block works through */
+
 struct dense_args {
     int n, in, out, out_c; /* out_c: with padding */
     bool relu;

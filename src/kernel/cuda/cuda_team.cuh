@@ -77,6 +77,66 @@ static __host__ __device__ constexpr int rows_under(int block, int h, int w, int
     return (grid - 1) * step + window + (grid - 1 + h - 1) / h * more;
 }
 
+/* The same known only when a step begins, for code that layers share. */
+struct dims {
+    struct picture input;
+    struct divisor by_w, by_h; /* of the pixels */
+    int h, w, pixels, in_floats;
+    int dw_stage; /* floats of a stage of dW */
+};
+
+enum { DW_BLOCK = 128 }; /* pixels of a stage of dW: dz and corners, then x */
+
+template <int SHAPE> static constexpr struct dims dims_of(void)
+{
+    using L = layer_of<SHAPE>;
+    int pitch = L::c < 8 ? 0 : known_pitch(L::c / TEAM, 2), zpitch = known_pitch(L::f, 1);
+    int rows = rows_under(DW_BLOCK, L::h, L::w, 2, 3, 1);
+    return {{L::in_h, L::in_w, L::c, 1, L::rows, L::cols, {known_factor(L::rows), 0}},
+            {known_factor(L::w), 0},
+            {known_factor(L::h), 0},
+            L::h,
+            L::w,
+            L::pixels,
+            L::in_h * L::in_w * L::c,
+            DW_BLOCK * (zpitch + 1) + rows * L::cols * pitch};
+}
+
+static __constant__ const struct dims layer_dims[] = {dims_of<0>(), dims_of<1>(), dims_of<2>(),
+                                                      dims_of<3>(), dims_of<4>(), dims_of<5>(),
+                                                      dims_of<6>(), dims_of<7>()};
+
+static __device__ __forceinline__ int x_row(const struct dims &l, int m, int *x)
+{
+    int row = divide(m, l.by_w), image = divide(row, l.by_h);
+    *x = (m - row * l.w) * 2;
+    return image * l.input.rows + (row - image * l.h) * 2;
+}
+
+/* Rows first..first+rows-1 of the tall picture p, channels c0..c0+CHUNK-1, to (rows, cols,
+ * PITCH).  A warp per row.  Loops stay loops, here and in all steps: what runs once between
+ * two barriers must not push the rest of the program out of the instruction cache. */
+template <int CHUNK, int PITCH>
+static __device__ __forceinline__ void stage_tall(const struct picture &p, const float *from, int n,
+                                                  int first, int rows, int c0, float *to)
+{
+    constexpr int quads = CHUNK / 4, step = 32 / quads;
+    int lane = threadIdx.x % 32, x0 = lane / quads, c = lane % quads * 4;
+#pragma unroll 1
+    for (int row = threadIdx.x / 32; row < rows; row += TASK_WARPS) {
+        int image = divide(first + row, p.by_rows), y = first + row - image * p.rows - p.before;
+        bool real = image < n && (unsigned)y < (unsigned)p.h;
+        const float *source = from + ((image * p.h + y) * p.w + x0 - p.before) * p.c + c0 + c;
+        uint32_t target = shared_address(to + (row * p.cols + x0) * PITCH + c);
+#pragma unroll 2
+        for (int x = x0; x < p.cols; x += step) {
+            copy16(target, source, real && (unsigned)(x - p.before) < (unsigned)p.w);
+            target += 4 * step * PITCH;
+            source += step * p.c;
+        }
+    }
+}
+
 /* A block's rows: first..last-1 of `all`, one of PARTS. */
 struct span {
     int first, last;
@@ -182,6 +242,7 @@ static __device__ __forceinline__ double2 sum_channels(float4 a, float4 b, struc
         put4(&s->at[warp][1][lane * 4], make_float4(v[4], v[5], v[6], v[7]));
     }
     __syncthreads();
+#pragma unroll 4
     for (int w = 0; c < 4 * QUADS && w < TASK_WARPS; w++) {
         sum.x += s->at[w][0][c];
         sum.y += s->at[w][1][c];
@@ -195,8 +256,16 @@ struct __align__(16) norm_channels {
     float c1[CHANNELS_MOST], c2[CHANNELS_MOST];
 };
 
+/* (images, classes), and a loss per image; HEAD_MOST of either. */
+struct head_shared {
+    float logit[HEAD_MOST], loss[HEAD_MOST];
+};
+
 struct __align__(16) team_shared {
-    struct warp_sums sums;
+    union {
+        struct warp_sums sums;
+        struct head_shared head;
+    };
     struct norm_channels ch;
     int ticket;
 };
@@ -205,6 +274,11 @@ static __device__ __forceinline__ const float *theta_at(const struct conv_step &
                                                         int which)
 {
     return (const float *)s.theta.at + (size_t)task * s.theta.stride + s.offset[which];
+}
+
+static __device__ __forceinline__ int images_of(const struct conv_step &s, const struct team &m)
+{
+    return s.count ? s.count[m.task] : s.n;
 }
 
 static __device__ __forceinline__ float *grad_at(const struct conv_step &s, int task, int which)

@@ -43,10 +43,13 @@ static __device__ __forceinline__ void stage_team_weights(const struct dx_share 
                                                           float *to)
 {
     constexpr int quads = 9 * A::channels / 4, of_tap = A::channels / 4;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < A::out * quads; i += TASK_THREADS) {
-        int o = i / quads, q = i % quads, tap = q / of_tap, c = q % of_tap * 4;
-        copy16(to + o * A::wpitch + q * 4, s.w + ((o0 + o) * 9 + tap) * A::c + s.c0 + c, true);
+    int lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (int o = threadIdx.x / 32; o < A::out; o += TASK_WARPS) {
+        const float *from = s.w + (o0 + o) * 9 * A::c + s.c0;
+#pragma unroll 2
+        for (int q = lane; q < quads; q += 32)
+            copy16(to + o * A::wpitch + q * 4, from + q / of_tap * A::c + q % of_tap * 4, true);
     }
 }
 
@@ -117,7 +120,7 @@ static __device__ __forceinline__ void keep_team_dx(const struct dx_share &s, in
                                                     const float *tile)
 {
     int quad = threadIdx.x % A::quads * 4, rows = min((int)A::block, s.cells.last - m0) * 4;
-#pragma unroll 2
+#pragma unroll 1
     for (int r = threadIdx.x / A::quads; r < rows; r += A::step) {
         int cell = m0 + r / 4, line = cell / A::w, image = line / A::h;
         int y = (line - image * A::h) * 2 + r % 4 / 2, x = (cell - line * A::w) * 2 + r % 2;
@@ -140,6 +143,7 @@ static __device__ __noinline__ void team_dx(const struct conv_step &s, const str
     mine.w = theta_at(s, m.task, TENSOR_WEIGHT);
     mine.dx = s.dx + image * (A::in_h * A::in_w * A::c) + mine.c0;
     float *picture = dynamic + A::stages * A::weights, *tile = dynamic + A::before;
+#pragma unroll 1
     for (int m0 = mine.cells.first; m0 < mine.cells.last; m0 += A::block) {
         int end = min(m0 + A::block, mine.cells.last) - 1, top = A::dz_row(m0, &x);
         float acc[4][A::nt][4] = {};
@@ -147,13 +151,14 @@ static __device__ __noinline__ void team_dx(const struct conv_step &s, const str
         __syncthreads(); /* the tile has been read */
         if (A::chunks > 1 || m0 == mine.cells.first)
             stage_team_weights<A>(mine, 0, dynamic);
-        stage_picture<TASK_WARPS>(A::gradient(), mine.dz, n, top, A::dz_row(end, &x) + 2 - top, 0,
-                                  A::f, A::zpitch, picture);
+        stage_tall<A::f, A::zpitch>(A::gradient(), mine.dz, n, top, A::dz_row(end, &x) + 2 - top, 0,
+                                    picture);
         copies_end();
         for (int i = 0; i < 2; i++) {
             int y = A::dz_row(min(m0 + warp % A::mg * 16 + i * 8 + g, end), &x) - top;
             row[i] = picture + (y * (A::w + 1) + x) * A::zpitch + 2 * t;
         }
+#pragma unroll 1
         for (int chunk = 0; chunk < A::chunks; chunk++) {
             if (chunk + 1 < A::chunks)
                 stage_team_weights<A>(mine, (chunk + 1) * A::out,

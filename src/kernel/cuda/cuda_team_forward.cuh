@@ -45,10 +45,13 @@ static __device__ __forceinline__ void stage_forward_weights(const struct forwar
                                                              int tap0, float *to)
 {
     constexpr int quads = A::depth / 4, of_tap = A::c / 4;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < A::channels * quads; i += TASK_THREADS) {
-        int o = i / quads, q = i % quads, tap = tap0 + q / of_tap, c = q % of_tap * 4;
-        copy16(to + o * A::wpitch + q * 4, s.w + ((s.c0 + o) * 9 + tap) * A::c + c, tap < 9);
+    int lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (int o = threadIdx.x / 32; o < A::channels; o += TASK_WARPS) {
+        const float *from = s.w + ((s.c0 + o) * 9 + tap0) * A::c;
+#pragma unroll 2
+        for (int q = lane; q < quads; q += 32)
+            copy16(to + o * A::wpitch + q * 4, from + q * 4, tap0 + q / of_tap < 9);
     }
 }
 
@@ -57,8 +60,7 @@ static __device__ __forceinline__ void stage_forward_picture(const struct forwar
                                                              float *to)
 {
     int x, top = A::x_row(m0, &x), last = min(m0 + A::block, s.rows.last) - 1;
-    stage_picture<TASK_WARPS>(A::input(), s.x, s.n, top, A::x_row(last, &x) + 3 - top, 0, A::c,
-                              A::pitch, to);
+    stage_tall<A::c, A::pitch>(A::input(), s.x, s.n, top, A::x_row(last, &x) + 3 - top, 0, to);
 }
 
 /* 8 terms of the sum: of this thread's rows at `at`, and of the weights. */
@@ -152,11 +154,12 @@ static __device__ __forceinline__ void convolve_block(const struct forward_share
         row[i / 2][i % 2] = picture + (y * A::cols + x) * A::pitch + 2 * t;
     }
     memset(acc, 0, sizeof acc);
+#pragma unroll 1
     for (int tap = 0; tap < 9; tap += A::taps) {
-        float *stage = weights + tap % A::stages * A::weights;
+        float *stage = weights + tap / A::taps % A::stages * A::weights;
         if (tap + A::taps < 9)
             stage_forward_weights<A>(s, tap + A::taps,
-                                     weights + (tap + 1) % A::stages * A::weights);
+                                     weights + (tap / A::taps + 1) % A::stages * A::weights);
         copies_end();
         copies_wait<1>();
         __syncthreads();
@@ -178,6 +181,7 @@ static __device__ __forceinline__ void keep_z(const struct forward_share &s, int
         pivot = planes4<A::kg>(tile, A::plane, quad);
         __syncthreads();
     }
+#pragma unroll 1
     for (int r = threadIdx.x / A::quads; r < rows; r += A::step) {
         float4 v = planes4<A::kg>(tile, A::plane, r * A::tpitch + quad), d = minus(v, pivot);
         write4(s.z + (m0 + r) * A::f + quad, v);
@@ -216,6 +220,7 @@ static __device__ __forceinline__ struct moment join_team(const struct team &m, 
         __stcg(parts + m.rank * A::f + c, make_double2(own.mean, own.squares));
     team_sync(m);
     struct moment all = {};
+#pragma unroll 1
     for (int part = 0; c < A::f && part < A::parts; part++) {
         struct span rows = span_of<A::parts>(pixels, part);
         double2 v = __ldcg(parts + part * A::f + c);
@@ -253,7 +258,7 @@ static __device__ __forceinline__ void put_forward_output(const struct forward_s
 {
     int quad = threadIdx.x % A::quads * 4;
     float4 mu = get4(ch->mu + quad), scale = get4(ch->scale + quad), beta = get4(ch->beta + quad);
-#pragma unroll 4
+#pragma unroll 2
     for (int p = s.rows.first + threadIdx.x / A::quads; p < s.rows.last; p += A::step) {
         float4 z = p < m0 ? read4(s.z + p * A::f + quad)
                           : get4(tile + (p - m0) * A::tpitch + quad);
@@ -279,6 +284,7 @@ static __device__ __noinline__ void team_forward(const struct conv_step &s,
     float *tile = dynamic + A::stages * A::weights;
     float4 pivot = {}, sum = {}, square = {};
     int kept = mine.rows.first;
+#pragma unroll 1
     for (int m0 = kept; m0 < mine.rows.last; m0 += A::block) {
         if (m0 > mine.rows.first)
             __syncthreads();

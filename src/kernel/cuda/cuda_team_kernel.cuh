@@ -3,14 +3,13 @@
 #ifndef CUDA_TEAM_KERNEL_CUH
 #define CUDA_TEAM_KERNEL_CUH
 
-#include "cuda_dense.cuh"
 #include "cuda_team_dw.cuh"
 #include "cuda_team_dx.cuh"
 #include "cuda_team_forward.cuh"
+#include "cuda_team_head.cuh"
 #include "cuda_team_norm.cuh"
-#include "cuda_xent.cuh"
 
-static __device__ __forceinline__ void team_axpy(const struct axpy_step &s, const struct team &m)
+static __device__ __noinline__ void team_axpy(const struct axpy_step &s, const struct team &m)
 {
     enum { EACH = 8 };
     float4 *to = (float4 *)((float *)s.to.at + m.task * s.to.stride);
@@ -33,21 +32,6 @@ static __device__ __forceinline__ void team_axpy(const struct axpy_step &s, cons
                                                      fmaf(s.a, v[k].z, u[k].z),
                                                      fmaf(s.a, v[k].w, u[k].w)));
     }
-}
-
-/* All blocks compute the loss, and write the same; each has its part of the way back. */
-static __device__ __forceinline__ void team_head(const struct head_args &a, const struct team &m)
-{
-    const struct dense_args &k = a.dense;
-    int n = k.count ? k.count[m.task] : k.n, rank = m.rank * TASK_THREADS + threadIdx.x;
-    for (int i0 = 0, at = threadIdx.x / 32; i0 < n; i0 += ROWS, at -= k.out_c)
-        for (; at < k.out_c; at += TASK_WARPS)
-            dense_unit<false>(k, m.task, n, i0, at);
-    __syncthreads();
-    xent_task<TASK_WARPS>(a.xent, m.task);
-    __syncthreads();
-    for (int at = rank; a.backward && at < (k.out + n) * (k.in / 4); at += TEAM * TASK_THREADS)
-        dense_quad<false>(k, m.task, n, at);
 }
 
 /* Which block this is: tickets are taken in the order of beginning, so that all blocks of
@@ -83,7 +67,7 @@ static __global__ void __launch_bounds__(TASK_THREADS, 1)
         case step::STEP_BACKWARD:
             NET::backward(s.layer, s.conv, m, p.tasks, &shared, dynamic);
             break;
-        case step::STEP_HEAD: team_head(s.head, m); break;
+        case step::STEP_HEAD: team_head(s.head, m, &shared); break;
         case step::STEP_AXPY: team_axpy(s.axpy, m); break;
         }
         if (s.alone && NET::alone(s.layer))
@@ -104,6 +88,14 @@ template <class A, class... MORE> static constexpr size_t floats_of(void)
         return A::floats;
     else
         return largest(A::floats, floats_of<MORE...>());
+}
+
+/* The most that dW needs for layers 1 to 3 of the net that begins with shape BASE. */
+template <class A, int BASE> static constexpr size_t dw_floats(void)
+{
+    size_t stage = largest(largest(dims_of<BASE + 1>().dw_stage, dims_of<BASE + 2>().dw_stage),
+                           dims_of<BASE + 3>().dw_stage);
+    return largest(2 * stage, A::kg * A::plane);
 }
 
 #endif

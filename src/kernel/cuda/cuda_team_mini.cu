@@ -10,12 +10,10 @@ struct mini {
     using dx1 = dx_of<5, 4, 16, 1, 1, 32>;
     using dx2 = dx_of<6, 4, 8, 1, 2, 32>;
     using dx3 = dx_of<7, 4, 4, 1, 4, 32>;
-    using dw1 = dw_of<5, 128, 3, 5>;
-    using dw2 = dw_of<6, 128, 3, 5>;
-    using dw3 = dw_of<7, 128, 3, 5>;
+    using dw = dw_of<32, 32, 5>;
     using first = first_of<4, 512, 16>;
-    static constexpr size_t floats = floats_of<forward0, forward1, forward2, forward3, dx1, dx2,
-                                               dx3, dw1, dw2, dw3, first>();
+    static constexpr size_t floats =
+        largest(floats_of<forward0, forward1, forward2, forward3, dx1, dx2, dx3, first>(), dw_floats<dw, 4>());
 
     static __device__ __forceinline__ bool alone(int)
     {
@@ -38,11 +36,7 @@ struct mini {
                                                 const struct team &m, int tasks,
                                                 struct team_shared *shared)
     {
-        switch (layer) {
-        case 1: team_norm<5>(s, m, tasks, shared); break;
-        case 2: team_norm<6>(s, m, tasks, shared); break;
-        default: team_norm<7>(s, m, tasks, shared); break;
-        }
+        team_norm<32>(4 + layer, s, m, tasks, shared);
     }
 
     static __device__ __forceinline__ void backward(int layer, const struct conv_step &s,
@@ -53,15 +47,15 @@ struct mini {
         case 0: team_first<first>(s, m, tasks, shared, dynamic); break;
         case 1:
             team_dx<dx1>(s, m, dynamic);
-            team_dw<dw1>(s, m, dynamic);
+            team_dw<dw>(5, s, m, dynamic);
             break;
         case 2:
             team_dx<dx2>(s, m, dynamic);
-            team_dw<dw2>(s, m, dynamic);
+            team_dw<dw>(6, s, m, dynamic);
             break;
         default:
             team_dx<dx3>(s, m, dynamic);
-            team_dw<dw3>(s, m, dynamic);
+            team_dw<dw>(7, s, m, dynamic);
             break;
         }
     }

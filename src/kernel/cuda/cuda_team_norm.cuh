@@ -69,68 +69,43 @@ static __device__ __forceinline__ void set_norm(const struct conv_step &s, const
     stats_of(s, tasks, m.task, STAT_C2, FILTERS)[c] = ch->c2[i];
 }
 
-enum { NORM_BATCH = 4 }; /* pixels of a thread, under way together */
-
-/* Sums over pixels first.., STEP apart; the last batch stays in z and dout, and begins at
- * the returned pixel. */
+/* Sums of dy and dy xh over pixels first.., STEP apart. */
 template <int FILTERS, int STEP>
-static __device__ __forceinline__ int sum_norm(const struct norm_quad &q, const float *zs,
-                                               const float *douts, int first, int last,
-                                               float4 (&z)[NORM_BATCH], float4 (&dout)[NORM_BATCH],
-                                               float4 &dy, float4 &product)
+static __device__ __forceinline__ void sum_norm(const struct norm_quad &q, const float *z,
+                                                const float *dout, int first, int last, float4 &dy,
+                                                float4 &product)
 {
-    int kept = first;
-    for (int p = first; p < last; p += NORM_BATCH * STEP) {
-#pragma unroll
-        for (int u = 0; u < NORM_BATCH; u++)
-            if (p + u * STEP < last) {
-                z[u] = read4(zs + (p + u * STEP) * FILTERS);
-                dout[u] = read4(douts + (p + u * STEP) * FILTERS);
-            }
-#pragma unroll
-        for (int u = 0; u < NORM_BATCH; u++)
-            if (p + u * STEP < last)
-                count_quad(q, z[u], dout[u], dy, product);
-        kept = p;
-    }
-    return kept;
+#pragma unroll 4
+    for (int p = first; p < last; p += STEP)
+        count_quad(q, read4(z + p * FILTERS), read4(dout + p * FILTERS), dy, product);
 }
 
 /* A block has a quarter of the channels. */
-template <int SHAPE>
-static __device__ __noinline__ void team_norm(const struct conv_step &s, const struct team &m,
-                                                 int tasks, struct team_shared *shared)
+template <int F>
+static __device__ __noinline__ void team_norm(int shape, const struct conv_step &s,
+                                              const struct team &m, int tasks,
+                                              struct team_shared *shared)
 {
-    using L = layer_of<SHAPE>;
-    constexpr int channels = L::f / TEAM, quads = channels / 4, step = TASK_THREADS / quads;
-    int n = s.count ? s.count[m.task] : s.n, counted = min(s.stat, n) * L::pixels;
-    int pixels = n * L::pixels, c0 = m.rank * channels, quad = threadIdx.x % quads * 4;
-    size_t plane = (size_t)m.task * s.n * (L::pixels * L::f) + c0 + quad;
-    float4 z[NORM_BATCH], dout[NORM_BATCH], dy = {}, product = {};
-    const float *zs = s.cache.z + plane, *douts = s.cache.dout + plane;
+    constexpr int channels = F / TEAM, quads = channels / 4, step = TASK_THREADS / quads;
+    const struct dims &l = layer_dims[shape];
+    int n = images_of(s, m), counted = min(s.stat, n) * l.pixels, pixels = n * l.pixels;
+    int c0 = m.rank * channels, quad = threadIdx.x % quads * 4, first = threadIdx.x / quads;
+    size_t plane = (size_t)m.task * s.n * (l.pixels * F) + c0 + quad;
+    float4 dy = {}, product = {};
+    const float *z = s.cache.z + plane, *dout = s.cache.dout + plane;
     float *dz = s.cache.dz + plane;
-    load_norm<channels, L::f>(s, m, tasks, c0, &shared->ch);
+    load_norm<channels, F>(s, m, tasks, c0, &shared->ch);
     __syncthreads();
     struct norm_quad q = quad_of(&shared->ch, quad);
-    int kept =
-        sum_norm<L::f, step>(q, zs, douts, threadIdx.x / quads, pixels, z, dout, dy, product);
+    sum_norm<F, step>(q, z, dout, first, pixels, dy, product);
     double2 sum = sum_channels<quads>(dy, product, &shared->sums);
     if (threadIdx.x < channels)
-        set_norm<L::f>(s, m, tasks, threadIdx.x, c0 + threadIdx.x, sum, counted, &shared->ch, true);
+        set_norm<F>(s, m, tasks, threadIdx.x, c0 + threadIdx.x, sum, counted, &shared->ch, true);
     __syncthreads();
     q = quad_of(&shared->ch, quad);
-    for (int p = kept; p >= 0; p -= NORM_BATCH * step)
-#pragma unroll
-        for (int u = 0; u < NORM_BATCH; u++) {
-            int at = p + u * step;
-            if (at >= pixels)
-                break;
-            if (p != kept) {
-                z[u] = read4(zs + at * L::f);
-                dout[u] = read4(douts + at * L::f);
-            }
-            write4(dz + at * L::f, dz_quad(q, z[u], dout[u], at < counted));
-        }
+#pragma unroll 2
+    for (int p = first; p < pixels; p += step)
+        write4(dz + p * F, dz_quad(q, read4(z + p * F), read4(dout + p * F), p < counted));
 }
 
 /* ---- the first layer ---- */
@@ -165,10 +140,9 @@ static __device__ __forceinline__ void stage_first(const struct first_share &s, 
     int quad = threadIdx.x % A::quads * 4;
     float *dz = picture + A::picture;
     int *corner = (int *)(dz + A::block * A::zpitch);
-    stage_picture<TASK_WARPS>(A::input(), s.x, s.n, top, A::x_row(end - 1, &x) + 3 - top, 0, 4,
-                              A::pitch, picture);
+    stage_tall<4, A::pitch>(A::input(), s.x, s.n, top, A::x_row(end - 1, &x) + 3 - top, 0, picture);
     copies_end();
-#pragma unroll 4
+#pragma unroll 2
     for (int r = threadIdx.x / A::quads; r < A::block; r += A::step) {
         float4 v = {};
         int at = (m0 + r) * A::f + quad;
@@ -176,7 +150,8 @@ static __device__ __forceinline__ void stage_first(const struct first_share &s, 
             v = dz_quad(q, read4(s.z + at), read4(s.dout + at), m0 + r < s.counted);
         put4(dz + r * A::zpitch + quad, v);
     }
-    for (int i = threadIdx.x; i < A::block; i += TASK_THREADS) {
+    if (threadIdx.x < A::block) {
+        int i = threadIdx.x;
         int row = A::x_row(min(m0 + i, end - 1), &x) - top;
         corner[i] = (row * A::cols + x) * A::pitch;
     }
@@ -192,6 +167,7 @@ static __device__ __forceinline__ void multiply_first(const float *picture, int 
     int mgroup = warp % A::mg, kgroup = warp / A::mg;
     const float *dz = picture + A::picture + t * A::zpitch + mgroup * 32 + 4 * g;
     const int *corner = (const int *)(picture + A::picture + A::block * A::zpitch) + t;
+#pragma unroll 1
     for (int k = kgroup * 8; k < pixels; k += A::kg * 8) {
         float4 a0 = get4(dz + k * A::zpitch), a1 = get4(dz + (k + 4) * A::zpitch);
         float rows[2][4] = {{a0.x, a0.y, a1.x, a1.y}, {a0.z, a0.w, a1.z, a1.w}};
@@ -225,11 +201,13 @@ static __device__ __forceinline__ void join_first(const struct conv_step &step,
         *(float2 *)(at + A::tpitch) = make_float2(acc[i / 5][i % 5][2], acc[i / 5][i % 5][3]);
     }
     __syncthreads();
+#pragma unroll 1
     for (int i = threadIdx.x; i < A::f * 9; i += TASK_THREADS)
         write4(s.dw + (m.rank * A::f + i / 9) * 40 + i % 9 * 4,
                planes4<A::kg>(tile, A::plane, i / 9 * A::tpitch + i % 9 * 4));
     team_sync(m);
     float *dw = grad_at(step, m.task, TENSOR_WEIGHT);
+#pragma unroll 1
     for (int i = threadIdx.x * TEAM + m.rank; i < A::f * 9; i += TASK_THREADS * TEAM) {
         float4 sum = {};
         for (int part = 0; part < TEAM; part++)
@@ -253,20 +231,20 @@ static __device__ __noinline__ void team_first(const struct conv_step &s, const 
                                s.cache.dout + plane,
                                (double2 *)(s.cache.dz + plane),
                                s.cache.dz + plane + 4 * TEAM * A::f};
-    float4 z[NORM_BATCH], dout[NORM_BATCH], dy = {}, product = {};
+    float4 dy = {}, product = {};
     float acc[2][5][4] = {};
     load_norm<A::f, A::f>(s, m, tasks, 0, &shared->ch);
     __syncthreads();
     struct norm_quad q = quad_of(&shared->ch, quad);
     sum_norm<A::f, A::step>(q, mine.z + quad, mine.dout + quad,
-                            mine.rows.first + threadIdx.x / A::quads, mine.rows.last, z, dout, dy,
-                            product);
+                            mine.rows.first + threadIdx.x / A::quads, mine.rows.last, dy, product);
     double2 sum = sum_channels<A::quads>(dy, product, &shared->sums);
     if (threadIdx.x < A::f)
         __stcg(mine.sums + m.rank * A::f + threadIdx.x, sum);
     team_sync(m);
     if (threadIdx.x < A::f) {
         sum = {};
+#pragma unroll 1
         for (int part = 0; part < TEAM; part++) {
             double2 v = __ldcg(mine.sums + part * A::f + threadIdx.x);
             sum = {sum.x + v.x, sum.y + v.y};
@@ -276,6 +254,7 @@ static __device__ __noinline__ void team_first(const struct conv_step &s, const 
     }
     __syncthreads();
     q = quad_of(&shared->ch, quad);
+#pragma unroll 1
     for (int m0 = mine.rows.first; m0 < mine.rows.last; m0 += A::block) {
         stage_first<A>(mine, m0, q, dynamic);
         __syncthreads();

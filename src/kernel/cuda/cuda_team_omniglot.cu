@@ -5,19 +5,16 @@
  * weights: it shares the channels. */
 struct omniglot {
     using forward0 = forward_of<0, 4, 8, 2, 1, 2, 9>;
-    using forward1 = forward_of<1, 4, 2, 2, 4, 2, 1>; /* up to 64 pixels a block, and more */
-    using forward1_more = forward_of<1, 4, 4, 2, 2, 2, 1>;
+    using forward1 = forward_of<1, 4, 2, 2, 4, 2, 3>;
     using forward2 = forward_of<2, 1, 2, 1, 8, 3, 9>;
     using forward3 = forward_of<3, 1, 1, 1, 16, 2, 9>;
     using dx1 = dx_of<1, 4, 4, 2, 2, 16>;
     using dx2 = dx_of<2, 1, 8, 1, 2, 64>;
     using dx3 = dx_of<3, 1, 2, 1, 8, 64>;
-    using dw1 = dw_of<1, 128, 3, 2>;
-    using dw2 = dw_of<2, 128, 3, 2>;
-    using dw3 = dw_of<3, 64, 3, 2>;
+    using dw = dw_of<64, 64, 2>;
     using first = first_of<0, 256, 8>;
-    static constexpr size_t floats = floats_of<forward0, forward1, forward1_more, forward2,
-                                               forward3, dx1, dx2, dx3, dw1, dw2, dw3, first>();
+    static constexpr size_t floats =
+        largest(floats_of<forward0, forward1, forward2, forward3, dx1, dx2, dx3, first>(), dw_floats<dw, 0>());
 
     /* Whether a layer's dX is by channels, as the norm after it. */
     static __device__ __forceinline__ bool alone(int layer)
@@ -31,12 +28,7 @@ struct omniglot {
     {
         switch (layer) {
         case 0: team_forward<forward0>(s, m, tasks, shared, dynamic); break;
-        case 1:
-            if (s.n * forward1::pixels <= TEAM * forward1::block)
-                team_forward<forward1>(s, m, tasks, shared, dynamic);
-            else
-                team_forward<forward1_more>(s, m, tasks, shared, dynamic);
-            break;
+        case 1: team_forward<forward1>(s, m, tasks, shared, dynamic); break;
         case 2: team_forward<forward2>(s, m, tasks, shared, dynamic); break;
         default: team_forward<forward3>(s, m, tasks, shared, dynamic); break;
         }
@@ -46,11 +38,7 @@ struct omniglot {
                                                 const struct team &m, int tasks,
                                                 struct team_shared *shared)
     {
-        switch (layer) {
-        case 1: team_norm<1>(s, m, tasks, shared); break;
-        case 2: team_norm<2>(s, m, tasks, shared); break;
-        default: team_norm<3>(s, m, tasks, shared); break;
-        }
+        team_norm<64>(0 + layer, s, m, tasks, shared);
     }
 
     static __device__ __forceinline__ void backward(int layer, const struct conv_step &s,
@@ -61,15 +49,15 @@ struct omniglot {
         case 0: team_first<first>(s, m, tasks, shared, dynamic); break;
         case 1:
             team_dx<dx1>(s, m, dynamic);
-            team_dw<dw1>(s, m, dynamic);
+            team_dw<dw>(1, s, m, dynamic);
             break;
         case 2:
             team_dx<dx2>(s, m, dynamic);
-            team_dw<dw2>(s, m, dynamic);
+            team_dw<dw>(2, s, m, dynamic);
             break;
         default:
             team_dx<dx3>(s, m, dynamic);
-            team_dw<dw3>(s, m, dynamic);
+            team_dw<dw>(3, s, m, dynamic);
             break;
         }
     }
