@@ -98,34 +98,38 @@ bool cuda_program_forward(struct device *d, const struct layer_call *c)
     return true;
 }
 
-/* The first layer's backward step begins with its norm; the others have that apart. */
 bool cuda_program_backward(struct device *d, const struct layer_call *c)
 {
     int layer = known_layer(c->l);
-    bool first = layer % LAYERS == 0;
-    if (!wanted(d, c) || first != (c->dx == NULL))
+    if (!wanted(d, c) || (layer % LAYERS == 0) != (c->dx == NULL))
         return false;
     make_room(d, layer / LAYERS, c->b->tasks, 2);
     struct step s = {.layer = layer % LAYERS, .conv = conv_step_of(c)};
     struct program *p = d->program;
     struct step *last = p->steps > 0 ? &p->step[p->steps - 1] : NULL;
-    if (!first) {
-        if (last && last->kind == STEP_BACKWARD && last->conv.dx == c->cache.dout)
-            last->alone = true;
-        s.kind = STEP_NORM;
-        push(d, s);
-    }
+    const float *dx = !last                         ? NULL
+                      : last->kind == STEP_BACKWARD ? last->conv.dx
+                      : last->kind == STEP_HEAD     ? last->head.dense.dx
+                                                    : NULL;
+    if (last && dx == c->cache.dout)
+        last->alone = true; /* a block's own channels */
+    s.kind = STEP_NORM;
+    s.alone = s.layer == 0; /* the first layer's dz stays in the block */
+    push(d, s);
     s.kind = STEP_BACKWARD;
+    s.alone = false;
     push(d, s);
     return true;
 }
 
-/* Only between other steps: alone they have launches that use more of the chip. */
+/* Only after the layer whose features it reads. */
 bool cuda_program_head(struct device *d, const struct head_args *a, int tasks)
 {
-    if (d->program->steps == 0 || d->program->tasks != tasks)
+    struct program *p = d->program;
+    const struct step *last = p->steps > 0 ? &p->step[p->steps - 1] : NULL;
+    if (!last || p->tasks != tasks || p->steps == STEPS_MOST || last->kind != STEP_FORWARD ||
+        last->conv.cache.out != a->dense.x)
         return false;
-    make_room(d, -1, tasks, 1);
     push(d, (struct step){.kind = STEP_HEAD, .head = *a});
     return true;
 }

@@ -51,7 +51,7 @@ struct step {
 };
 
 struct program {
-    int tasks, steps, net;        /* net: 0 Omniglot's, 1 mini-ImageNet's */
+    int tasks, steps, net;       /* net: 0 Omniglot's, 1 mini-ImageNet's */
     unsigned *tickets, *arrived; /* device memory: a counter, and one a task */
     struct step step[STEPS_MOST];
 };

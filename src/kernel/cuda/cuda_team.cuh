@@ -1,13 +1,17 @@
 /* cuda_team.cuh - what the steps of a task share: the team, its barrier, sums of channels,
- * and sizes of shared memory.
+ * staging.
  *
- * A block of the team has either a quarter of the pixels and all channels, or all pixels and
- * a quarter of the channels.  Blocks exchange through memory: what one writes the others
- * read after team_sync(), past the first cache (__ldcg, copy16).
+ * Every block of the team owns a quarter of the channels of every layer, over all pixels:
+ * their z, statistics, outputs and dz.  It reads the others' channels of the layer before,
+ * which is all that a barrier is needed for.  Blocks exchange through memory: what one
+ * writes the others read after team_sync(), past the first cache (__ldcg, copy16).
  *
- * Tiles are kept by warps (g = lane / 4, t = lane % 4, as in cuda_tile.cuh) in shared
- * memory, one plane for each share of the sum; then every thread takes four channels of a
- * row, adds up the planes and goes on with those.
+ * A tile is left by warps (g = lane / 4, t = lane % 4, as in cuda_tile.cuh) in shared memory,
+ * one plane for each share of the sum; then every thread takes four channels of a row, adds
+ * up the planes and goes on with those.
+ *
+ * Loops stay loops, and layers share code where they can: what runs once between two
+ * barriers must not push the rest of the program out of the instruction cache.
  */
 #ifndef CUDA_TEAM_CUH
 #define CUDA_TEAM_CUH
@@ -17,7 +21,7 @@
 #include "cuda_tile.cuh"
 
 struct team {
-    int task, rank;
+    int task, rank, tasks;
     unsigned *arrived; /* counts blocks that came to a barrier, since ever */
 };
 
@@ -37,35 +41,14 @@ static __device__ __forceinline__ void team_sync(const struct team &m)
     __syncthreads();
 }
 
-/* What follows from a layer's shape; P pixels of a picture, the bordered input is ROWS x
- * COLS. */
+/* ---- sizes ---- */
+
+/* What follows from a layer's shape, for code of its own. */
 template <int SHAPE> struct layer_of {
     using K = known<SHAPE>;
     static constexpr int in_h = K::h, in_w = K::w, c = K::c, f = K::filters;
     static constexpr int h = K::conv_h, w = K::conv_w, pixels = h * w;
-    static constexpr int rows = K::rows, cols = K::cols;
-    static __device__ __forceinline__ struct picture input(void)
-    {
-        return {in_h, in_w, c, 1, rows, cols, {known_factor(rows), 0}};
-    }
-    static __device__ __forceinline__ struct picture gradient(void)
-    {
-        return {h, w, f, 0, h + 1, w + 1, {known_factor(h + 1), 0}};
-    }
-    /* The tall picture's row where the window of pixel m begins, and its column. */
-    static __device__ __forceinline__ int x_row(int m, int *x)
-    {
-        int row = m / w, image = row / h;
-        *x = (m - row * w) * 2;
-        return image * rows + (row - image * h) * 2;
-    }
-    /* The same of dz, where a window begins at the pixel itself. */
-    static __device__ __forceinline__ int dz_row(int m, int *x)
-    {
-        int row = m / w, image = row / h;
-        *x = m - row * w;
-        return image * (h + 1) + row - image * h;
-    }
+    static constexpr int rows = K::rows, cols = K::cols; /* of the bordered input */
 };
 
 /* Rows under `block` pixels in a row of a (h, w) grid, at worst: those step apart, `window`
@@ -79,9 +62,10 @@ static __host__ __device__ constexpr int rows_under(int block, int h, int w, int
 
 /* The same known only when a step begins, for code that layers share. */
 struct dims {
-    struct picture input;
+    struct picture input, dz;  /* as convolutions see it; as dX sees it */
     struct divisor by_w, by_h; /* of the pixels */
     int h, w, pixels, in_floats;
+    int dx_mg;    /* groups of warps with pixels of their own in dX; the others share sums */
     int dw_stage; /* floats of a stage of dW */
 };
 
@@ -93,12 +77,14 @@ template <int SHAPE> static constexpr struct dims dims_of(void)
     int pitch = L::c < 8 ? 0 : known_pitch(L::c / TEAM, 2), zpitch = known_pitch(L::f, 1);
     int rows = rows_under(DW_BLOCK, L::h, L::w, 2, 3, 1);
     return {{L::in_h, L::in_w, L::c, 1, L::rows, L::cols, {known_factor(L::rows), 0}},
+            {L::h, L::w, L::f, 0, L::h + 1, L::w + 1, {known_factor(L::h + 1), 0}},
             {known_factor(L::w), 0},
             {known_factor(L::h), 0},
             L::h,
             L::w,
             L::pixels,
             L::in_h * L::in_w * L::c,
+            L::pixels < 8 ? 2 : 8,
             DW_BLOCK * (zpitch + 1) + rows * L::cols * pitch};
 }
 
@@ -106,6 +92,7 @@ static __constant__ const struct dims layer_dims[] = {dims_of<0>(), dims_of<1>()
                                                       dims_of<3>(), dims_of<4>(), dims_of<5>(),
                                                       dims_of<6>(), dims_of<7>()};
 
+/* The tall picture's row where the window of pixel m begins, and its column. */
 static __device__ __forceinline__ int x_row(const struct dims &l, int m, int *x)
 {
     int row = divide(m, l.by_w), image = divide(row, l.by_h);
@@ -113,9 +100,18 @@ static __device__ __forceinline__ int x_row(const struct dims &l, int m, int *x)
     return image * l.input.rows + (row - image * l.h) * 2;
 }
 
+/* The same of dz, where a window begins at the pixel itself. */
+static __device__ __forceinline__ int dz_row(const struct dims &l, int m, int *x)
+{
+    int row = divide(m, l.by_w), image = divide(row, l.by_h);
+    *x = m - row * l.w;
+    return image * l.dz.rows + row - image * l.h;
+}
+
+/* ---- staging ---- */
+
 /* Rows first..first+rows-1 of the tall picture p, channels c0..c0+CHUNK-1, to (rows, cols,
- * PITCH).  A warp per row.  Loops stay loops, here and in all steps: what runs once between
- * two barriers must not push the rest of the program out of the instruction cache. */
+ * PITCH).  A warp per row. */
 template <int CHUNK, int PITCH>
 static __device__ __forceinline__ void stage_tall(const struct picture &p, const float *from, int n,
                                                   int first, int rows, int c0, float *to)
@@ -135,17 +131,6 @@ static __device__ __forceinline__ void stage_tall(const struct picture &p, const
             source += step * p.c;
         }
     }
-}
-
-/* A block's rows: first..last-1 of `all`, one of PARTS. */
-struct span {
-    int first, last;
-};
-
-template <int PARTS> static __device__ __forceinline__ struct span span_of(int all, int part)
-{
-    int each = (all + PARTS - 1) / PARTS, first = min(part * each, all);
-    return {first, min(first + each, all)};
 }
 
 /* ---- four channels ---- */
@@ -199,34 +184,56 @@ static __device__ __forceinline__ float4 round4(float4 v)
 /* d where y > 0. */
 static __device__ __forceinline__ float4 where_on(float4 y, float4 d)
 {
-    return make_float4(y.x > 0 ? d.x : 0, y.y > 0 ? d.y : 0, y.z > 0 ? d.z : 0,
-                       y.w > 0 ? d.w : 0);
+    return make_float4(y.x > 0 ? d.x : 0, y.y > 0 ? d.y : 0, y.z > 0 ? d.z : 0, y.w > 0 ? d.w : 0);
 }
 
-/* The planes' sum, four channels at `at`. */
-template <int PLANES>
-static __device__ __forceinline__ float4 planes4(const float *tile, int plane, int at)
+/* The planes' sum, four channels at `tile`. */
+static __device__ __forceinline__ float4 planes4(const float *tile, int planes, int plane)
 {
-    float4 v = get4(tile + at);
-#pragma unroll
-    for (int i = 1; i < PLANES; i++)
-        v = plus(v, get4(tile + i * plane + at));
+    float4 v = get4(tile);
+#pragma unroll 2
+    for (int i = 1; i < planes; i++)
+        v = plus(v, get4(tile + i * plane));
     return v;
 }
 
 /* ---- sums of channels ---- */
 
-enum { CHANNELS_MOST = 64 };
+enum { OWN_MOST = 64 / TEAM }; /* channels of a block */
 
 /* Two sums of every channel, of each warp. */
-struct __align__(16) warp_sums {
-    float at[TASK_WARPS][2][CHANNELS_MOST];
+struct __align__(16) warp_sums
+{
+    float at[TASK_WARPS][2][OWN_MOST];
+};
+
+/* What is known of each channel. */
+struct __align__(16) norm_channels
+{
+    float mu[OWN_MOST], s[OWN_MOST], scale[OWN_MOST], beta[OWN_MOST];
+    float c1[OWN_MOST], c2[OWN_MOST];
+};
+
+/* (images, classes), and a loss per image; HEAD_MOST of either. */
+struct head_shared {
+    float logit[HEAD_MOST], loss[HEAD_MOST];
+};
+
+struct __align__(16) team_shared
+{
+    struct step step[2]; /* this one, and the next */
+    union {
+        struct warp_sums sums;
+        struct head_shared head;
+    };
+    struct norm_channels ch;
+    int ticket;
 };
 
 /* Two sums of a thread's four channels; threads QUADS apart have the same ones.  Then
  * thread c < 4 QUADS has both of channel c, in double. */
 template <int QUADS>
-static __device__ __forceinline__ double2 sum_channels(float4 a, float4 b, struct warp_sums *s)
+static __device__ __noinline__ double2 sum_channels(float4 a, float4 b, struct warp_sums *s)
 {
     float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = threadIdx.x;
@@ -250,25 +257,12 @@ static __device__ __forceinline__ double2 sum_channels(float4 a, float4 b, struc
     return sum;
 }
 
-/* What is known of each channel. */
-struct __align__(16) norm_channels {
-    float mu[CHANNELS_MOST], s[CHANNELS_MOST], scale[CHANNELS_MOST], beta[CHANNELS_MOST];
-    float c1[CHANNELS_MOST], c2[CHANNELS_MOST];
-};
+/* ---- a step's tensors ---- */
 
-/* (images, classes), and a loss per image; HEAD_MOST of either. */
-struct head_shared {
-    float logit[HEAD_MOST], loss[HEAD_MOST];
-};
-
-struct __align__(16) team_shared {
-    union {
-        struct warp_sums sums;
-        struct head_shared head;
-    };
-    struct norm_channels ch;
-    int ticket;
-};
+static __device__ __forceinline__ int images_of(const struct conv_step &s, const struct team &m)
+{
+    return s.count ? s.count[m.task] : s.n;
+}
 
 static __device__ __forceinline__ const float *theta_at(const struct conv_step &s, int task,
                                                         int which)
@@ -276,20 +270,15 @@ static __device__ __forceinline__ const float *theta_at(const struct conv_step &
     return (const float *)s.theta.at + (size_t)task * s.theta.stride + s.offset[which];
 }
 
-static __device__ __forceinline__ int images_of(const struct conv_step &s, const struct team &m)
-{
-    return s.count ? s.count[m.task] : s.n;
-}
-
 static __device__ __forceinline__ float *grad_at(const struct conv_step &s, int task, int which)
 {
     return (float *)s.grad.at + (size_t)task * s.grad.stride + s.offset[which];
 }
 
-static __device__ __forceinline__ float *stats_of(const struct conv_step &s, int tasks, int task,
+static __device__ __forceinline__ float *stats_of(const struct conv_step &s, const struct team &m,
                                                   int which, int filters)
 {
-    return s.cache.stats + (size_t)(which * tasks + task) * filters;
+    return s.cache.stats + (size_t)(which * m.tasks + m.task) * filters;
 }
 
 #endif

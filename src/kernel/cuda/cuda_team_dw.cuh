@@ -1,5 +1,5 @@
-/* cuda_team_dw.cuh - dW = x * dz summed over pixels, by a team: each block has a quarter of
- * the input channels and all output channels.
+/* cuda_team_dw.cuh - dW = x * dz summed over pixels, by a team: each block has its own
+ * channels of the input, and all output channels.
  *
  * Row g (and g + 8) of tile i is output channel 4 g + 2 i (+ 1), so that a thread reads 4
  * neighbours of dz; a tile's columns are 8 input channels of a tap.  Layers of equally many
@@ -100,7 +100,10 @@ static __device__ __noinline__ void team_dw(int shape, const struct conv_step &s
 {
     const struct dims &l = layer_dims[shape];
     int n = images_of(s, m), image = m.task * s.n;
-    struct dw_share mine = {n, m.rank * A::channels, n * l.pixels, l.dw_stage,
+    struct dw_share mine = {n,
+                            m.rank * A::channels,
+                            n * l.pixels,
+                            l.dw_stage,
                             s.x + (size_t)image * l.in_floats,
                             s.cache.dz + (size_t)image * (l.pixels * A::f)};
     float acc[2][A::tiles][4] = {};
@@ -128,7 +131,7 @@ static __device__ __noinline__ void team_dw(int shape, const struct conv_step &s
 #pragma unroll 1
     for (int i = threadIdx.x / of_tap; i < A::f * 9; i += TASK_THREADS / of_tap)
         write4(dw + i * A::c + q,
-               planes4<A::kg>(dynamic, A::plane, i / 9 * A::tpitch + i % 9 * A::channels + q));
+               planes4(dynamic + i / 9 * A::tpitch + i % 9 * A::channels + q, A::kg, A::plane));
 }
 
 #endif

@@ -1,66 +1,43 @@
 /* cuda_team_forward.cuh - a conv block forward by a team: convolution, statistics,
- * normalisation and ReLU.
+ * normalisation and ReLU of the block's channels.
  *
- * z and the output go to memory.  Statistics are sums about a pivot, z of the block's first
- * pixel; blocks that share channels tell each other means and sums of squared differences,
- * where dz will be later.
+ * z and the output go to memory.  Statistics are sums about a pivot, z of the first pixel.
  */
 #ifndef CUDA_TEAM_FORWARD_CUH
 #define CUDA_TEAM_FORWARD_CUH
 
 #include "cuda_team.cuh"
 
-/* How the work is cut: PARTS parts of the pixels (else of the channels); warps are MG x NG x
- * KG, of which a warp has MT tiles of 16 pixels; TAPS taps of the weights are staged at a
- * time. */
-template <int SHAPE, int PARTS, int MG, int NG, int KG, int MT, int TAPS>
-struct forward_of : layer_of<SHAPE> {
+/* How the work is cut: warps are MG x KG, of which a warp has MT tiles of 16 pixels and a
+ * share of the sum. */
+template <int SHAPE, int MG, int KG, int MT> struct forward_of : layer_of<SHAPE> {
     using L = layer_of<SHAPE>;
-    static constexpr int parts = PARTS, mg = MG, ng = NG, kg = KG, mt = MT, taps = TAPS;
-    static constexpr int channels = L::f * PARTS / TEAM, nt = channels / 8 / NG;
-    static constexpr int quads = channels / 4, step = TASK_THREADS / quads;
-    static constexpr int block = MG * MT * 16;
+    static constexpr int shape = SHAPE, mg = MG, kg = KG, mt = MT;
+    static constexpr int own = L::f / TEAM, nt = own / 8, block = MG * MT * 16;
     static constexpr int pitch = known_pitch(L::c, 2);
-    static constexpr int depth = L::c < 8 ? 40 : TAPS * L::c; /* of a staged row of weights */
-    static constexpr int wpitch = known_pitch(depth, 1), weights = channels * wpitch;
-    static constexpr int stages = TAPS == 9 ? 1 : 2;
-    static constexpr int tpitch = known_pitch(channels, 1), plane = block * tpitch;
+    static constexpr int depth = L::c < 8 ? 40 : 9 * L::c; /* of a row of weights */
+    static constexpr int wpitch = known_pitch(depth, 1), weights = own * wpitch;
+    static constexpr int tpitch = known_pitch(own, 1), plane = block * tpitch;
     static constexpr int picture = rows_under(block, L::h, L::w, 2, 3, 1) * L::cols * pitch;
-    static constexpr int floats =
-        stages * weights + (picture > KG * plane ? picture : KG * plane);
-    static_assert(MG * NG * KG == TASK_WARPS, "a warp each");
+    static constexpr int floats = weights + (picture > KG * plane ? picture : KG * plane);
+    static_assert(MG * KG == TASK_WARPS, "a warp each");
 };
 
-/* A block's share of a layer: channels c0.., pixels of `rows`. */
+/* A block's share: its channels of a task's pixels. */
 struct forward_share {
-    int n, c0, part;
-    struct span rows;
+    int n, pixels, counted; /* counted: those that make statistics */
     const float *x, *w;
-    float *z, *out; /* channel c0 of the task's first pixel */
+    float *z, *out;
 };
 
-/* Taps tap0.. of the weights of the share's channels. */
-template <class A>
-static __device__ __forceinline__ void stage_forward_weights(const struct forward_share &s,
-                                                             int tap0, float *to)
+template <class A> static __device__ __forceinline__ void stage_weights(const float *w, float *to)
 {
-    constexpr int quads = A::depth / 4, of_tap = A::c / 4;
-    int lane = threadIdx.x % 32;
+    constexpr int quads = A::depth / 4, real = 9 * A::c / 4;
 #pragma unroll 1
-    for (int o = threadIdx.x / 32; o < A::channels; o += TASK_WARPS) {
-        const float *from = s.w + ((s.c0 + o) * 9 + tap0) * A::c;
-#pragma unroll 2
-        for (int q = lane; q < quads; q += 32)
-            copy16(to + o * A::wpitch + q * 4, from + q * 4, tap0 + q / of_tap < 9);
-    }
-}
-
-template <class A>
-static __device__ __forceinline__ void stage_forward_picture(const struct forward_share &s, int m0,
-                                                             float *to)
-{
-    int x, top = A::x_row(m0, &x), last = min(m0 + A::block, s.rows.last) - 1;
-    stage_tall<A::c, A::pitch>(A::input(), s.x, s.n, top, A::x_row(last, &x) + 3 - top, 0, to);
+    for (int o = threadIdx.x / 32; o < A::own; o += TASK_WARPS)
+#pragma unroll 1
+        for (int q = threadIdx.x % 32; q < quads; q += 32)
+            copy16(to + o * A::wpitch + q * 4, w + o * 9 * A::c + q * 4, q < real);
 }
 
 /* 8 terms of the sum: of this thread's rows at `at`, and of the weights. */
@@ -88,15 +65,14 @@ template <class A> static __device__ __forceinline__ constexpr int tap_offset(in
     return tap < 9 ? (tap / 3 * A::cols + tap % 3) * A::pitch : 0;
 }
 
-/* Taps tap0.., which `weights` holds.  kgroups share the channels, then the taps. */
+/* All taps; kgroups share the channels, then the taps. */
 template <class A>
-static __device__ __forceinline__ void
-multiply_forward(const float *const (&row)[A::mt][2], const float *weights, int tap0,
-                 float (&acc)[A::mt][A::nt][4])
+static __device__ __forceinline__ void multiply_forward(const float *const (&row)[A::mt][2],
+                                                        const float *weights,
+                                                        float (&acc)[A::mt][A::nt][4])
 {
-    int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    int kgroup = warp / (A::mg * A::ng), ngroup = warp / A::mg % A::ng;
-    const float *w = weights + (ngroup * A::nt * 8 + g) * A::wpitch + 2 * t;
+    int kgroup = threadIdx.x / 32 / A::mg, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const float *w = weights + g * A::wpitch + 2 * t;
     if constexpr (A::c < 8) { /* of 4 channels: two taps at a time, threads 2 and 3 the second */
 #pragma unroll
         for (int k = 0; k < 5; k++)
@@ -105,26 +81,42 @@ multiply_forward(const float *const (&row)[A::mt][2], const float *weights, int 
     } else {
         constexpr int eights = A::c / 8, across = A::kg < eights ? A::kg : eights;
         constexpr int shares = A::kg / across;
-        int c0 = kgroup % across * 8;
+        int share = kgroup / across;
+#pragma unroll 1
+        for (int c = kgroup % across * 8; c < A::c; c += 8 * across)
 #pragma unroll
-        for (int tap = 0; tap < A::taps; tap++)
-            if (shares == 1 || tap * shares / 9 == kgroup / across)
-#pragma unroll
-                for (int c = 0; c < A::c; c += 8 * across)
-                    multiply_terms<A>(row, tap_offset<A>(tap0 + tap) + c0 + c,
-                                      w + tap * A::c + c0 + c, acc);
+            for (int tap = 0; tap < 9; tap++)
+                if (shares == 1 || tap * shares / 9 == share)
+                    multiply_terms<A>(row, tap_offset<A>(tap) + c, w + tap * A::c + c, acc);
     }
 }
 
-/* The warp's tiles to its plane. */
+/* The convolution of the pixels from m0 on, into the tile's planes. */
 template <class A>
-static __device__ __forceinline__ void put_forward_tile(const float (&acc)[A::mt][A::nt][4],
-                                                        float *tile)
+static __device__ __noinline__ void convolve_block(const struct forward_share &s, int m0,
+                                                   float *weights, float *picture)
 {
-    int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    int mgroup = warp % A::mg, ngroup = warp / A::mg % A::ng, kgroup = warp / (A::mg * A::ng);
-    float *to = tile + kgroup * A::plane + (mgroup * A::mt * 16 + g) * A::tpitch +
-                ngroup * A::nt * 8 + 2 * t;
+    const struct dims &l = layer_dims[A::shape];
+    int mgroup = threadIdx.x / 32 % A::mg, kgroup = threadIdx.x / 32 / A::mg;
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, last = min(m0 + A::block, s.pixels) - 1, x;
+    int top = x_row(l, m0, &x);
+    const float *row[A::mt][2];
+    float acc[A::mt][A::nt][4] = {};
+    if (m0 == 0)
+        stage_weights<A>(s.w, weights);
+    stage_tall<A::c, A::pitch>(l.input, s.x, s.n, top, x_row(l, last, &x) + 3 - top, 0, picture);
+    copies_end();
+#pragma unroll
+    for (int i = 0; i < 2 * A::mt; i++) {
+        int m = m0 + (mgroup * A::mt + i / 2) * 16 + i % 2 * 8 + g;
+        int y = x_row(l, min(m, last), &x) - top;
+        row[i / 2][i % 2] = picture + (y * A::cols + x) * A::pitch + 2 * t;
+    }
+    copies_wait<0>();
+    __syncthreads();
+    multiply_forward<A>(row, weights, acc);
+    __syncthreads();
+    float *to = picture + kgroup * A::plane + (mgroup * A::mt * 16 + g) * A::tpitch + 2 * t;
 #pragma unroll
     for (int m = 0; m < A::mt; m++)
 #pragma unroll
@@ -133,176 +125,110 @@ static __device__ __forceinline__ void put_forward_tile(const float (&acc)[A::mt
             *(float2 *)at = make_float2(acc[m][n][0], acc[m][n][1]);
             *(float2 *)(at + 8 * A::tpitch) = make_float2(acc[m][n][2], acc[m][n][3]);
         }
-}
-
-/* The convolution of a block of pixels, into the tile's planes. */
-template <class A>
-static __device__ __forceinline__ void convolve_block(const struct forward_share &s, int m0,
-                                                      float *weights, float *picture)
-{
-    int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, x;
-    const float *row[A::mt][2];
-    float acc[A::mt][A::nt][4];
-    if (A::stages > 1 || m0 == s.rows.first)
-        stage_forward_weights<A>(s, 0, weights);
-    stage_forward_picture<A>(s, m0, picture);
-    copies_end();
-    int top = A::x_row(m0, &x);
-    for (int i = 0; i < 2 * A::mt; i++) {
-        int m = m0 + (warp % A::mg * A::mt + i / 2) * 16 + i % 2 * 8 + g;
-        int y = A::x_row(min(m, s.rows.last - 1), &x) - top;
-        row[i / 2][i % 2] = picture + (y * A::cols + x) * A::pitch + 2 * t;
-    }
-    memset(acc, 0, sizeof acc);
-#pragma unroll 1
-    for (int tap = 0; tap < 9; tap += A::taps) {
-        float *stage = weights + tap / A::taps % A::stages * A::weights;
-        if (tap + A::taps < 9)
-            stage_forward_weights<A>(s, tap + A::taps,
-                                     weights + (tap / A::taps + 1) % A::stages * A::weights);
-        copies_end();
-        copies_wait<1>();
-        __syncthreads();
-        multiply_forward<A>(row, stage, tap, acc);
-        __syncthreads();
-    }
-    put_forward_tile<A>(acc, picture);
     __syncthreads();
 }
 
-/* z to memory, to the first plane and into the sums about the pivot. */
+/* What the layers of a net share of the rest. */
+template <int F> struct rest_of {
+    static constexpr int f = F, own = F / TEAM, quads = own / 4, step = TASK_THREADS / quads;
+    static constexpr int tpitch = known_pitch(own, 1);
+};
+
+/* z from the tile to memory, to its first plane and into the sums about the pivot. */
 template <class A>
-static __device__ __forceinline__ void keep_z(const struct forward_share &s, int m0, int counted,
-                                              float *tile, float4 &pivot, float4 &sum,
-                                              float4 &square)
+static __device__ __forceinline__ void keep_z(const struct forward_share &s, int m0, int rows,
+                                              float *tile, int planes, int plane, float4 &pivot,
+                                              float4 &sum, float4 &square)
 {
-    int quad = threadIdx.x % A::quads * 4, rows = min((int)A::block, s.rows.last - m0);
-    if (m0 == s.rows.first) {
-        pivot = planes4<A::kg>(tile, A::plane, quad);
+    int quad = threadIdx.x % A::quads * 4;
+    if (m0 == 0) {
+        pivot = planes4(tile + quad, planes, plane);
         __syncthreads();
     }
 #pragma unroll 1
     for (int r = threadIdx.x / A::quads; r < rows; r += A::step) {
-        float4 v = planes4<A::kg>(tile, A::plane, r * A::tpitch + quad), d = minus(v, pivot);
+        float *at = tile + r * A::tpitch + quad;
+        float4 v = planes4(at, planes, plane), d = minus(v, pivot);
         write4(s.z + (m0 + r) * A::f + quad, v);
-        put4(tile + r * A::tpitch + quad, v);
-        if (m0 + r < counted) {
+        put4(at, v);
+        if (m0 + r < s.counted) {
             sum = plus(sum, d);
             square = fma4(d, d, square);
         }
     }
 }
 
-/* A channel's mean and sum of squared differences from it, over `count` pixels. */
-struct moment {
-    double mean, squares;
-    int count;
-};
-
-static __device__ __forceinline__ struct moment join(struct moment a, struct moment b)
-{
-    int count = a.count + b.count;
-    if (count == 0)
-        return a;
-    double apart = b.mean - a.mean, share = (double)b.count / count;
-    return {a.mean + apart * share, a.squares + b.squares + apart * apart * share * a.count, count};
-}
-
-/* Thread c's channel over the whole pass: the parts of the team, in order. */
+/* Thread c's channel: what normalises it, for all to use and for the way back.  `about`:
+ * sums of z and its square about the pivot, which lies in mu. */
 template <class A>
-static __device__ __forceinline__ struct moment join_team(const struct team &m, struct moment own,
-                                                          int pixels, int counted, double2 *parts)
+static __device__ __forceinline__ void set_statistics(const struct conv_step &s,
+                                                      const struct team &m, int counted,
+                                                      double2 about, struct norm_channels *ch)
 {
-    int c = threadIdx.x;
-    if (A::parts == 1)
-        return own;
-    if (c < A::f)
-        __stcg(parts + m.rank * A::f + c, make_double2(own.mean, own.squares));
-    team_sync(m);
-    struct moment all = {};
-#pragma unroll 1
-    for (int part = 0; c < A::f && part < A::parts; part++) {
-        struct span rows = span_of<A::parts>(pixels, part);
-        double2 v = __ldcg(parts + part * A::f + c);
-        all = join(all, {v.x, v.y, max(0, min(rows.last, counted) - rows.first)});
-    }
-    return all;
-}
-
-/* The channels' statistics, for all to use and for the way back. */
-template <class A>
-static __device__ __forceinline__ void set_forward_channels(const struct conv_step &s,
-                                                            const struct forward_share &mine,
-                                                            const struct team &m, int tasks,
-                                                            struct moment all,
-                                                            struct norm_channels *ch)
-{
-    int i = threadIdx.x, c = mine.c0 + i;
-    if (i >= A::channels)
+    int i = threadIdx.x, c = m.rank * A::own + i;
+    if (i >= A::own)
         return;
-    float var = all.count ? (float)(all.squares / all.count) : 0, over = 1 / sqrtf(var + s.eps);
-    ch->mu[i] = (float)all.mean;
-    ch->scale[i] = over * __ldcg(theta_at(s, m.task, TENSOR_GAMMA) + c);
+    double over = counted > 0 ? 1.0 / counted : 0, mean = about.x * over;
+    float var = (float)fmax(about.y * over - mean * mean, 0.0), scale = 1 / sqrtf(var + s.eps);
+    ch->mu[i] = (float)(ch->mu[i] + mean);
+    ch->scale[i] = scale * __ldcg(theta_at(s, m.task, TENSOR_GAMMA) + c);
     ch->beta[i] = __ldcg(theta_at(s, m.task, TENSOR_BETA) + c);
-    if (mine.part > 0)
-        return;
-    stats_of(s, tasks, m.task, STAT_MU, A::f)[c] = ch->mu[i];
-    stats_of(s, tasks, m.task, STAT_S, A::f)[c] = over;
+    stats_of(s, m, STAT_MU, A::f)[c] = ch->mu[i];
+    stats_of(s, m, STAT_S, A::f)[c] = scale;
 }
 
 /* The output; the last block of pixels, from m0 on, is still in the tile. */
 template <class A>
-static __device__ __forceinline__ void put_forward_output(const struct forward_share &s, int m0,
-                                                          const float *tile,
-                                                          const struct norm_channels *ch)
+static __device__ __forceinline__ void put_output(const struct forward_share &s, int m0,
+                                                  const float *tile, const struct norm_channels *ch)
 {
     int quad = threadIdx.x % A::quads * 4;
     float4 mu = get4(ch->mu + quad), scale = get4(ch->scale + quad), beta = get4(ch->beta + quad);
-#pragma unroll 2
-    for (int p = s.rows.first + threadIdx.x / A::quads; p < s.rows.last; p += A::step) {
-        float4 z = p < m0 ? read4(s.z + p * A::f + quad)
-                          : get4(tile + (p - m0) * A::tpitch + quad);
+#pragma unroll 4
+    for (int p = threadIdx.x / A::quads; p < s.pixels; p += A::step) {
+        float4 z = p < m0 ? read4(s.z + p * A::f + quad) : get4(tile + (p - m0) * A::tpitch + quad);
         float4 y = fma4(minus(z, mu), scale, beta);
         write4(s.out + p * A::f + quad, round4(where_on(y, y)));
     }
 }
 
-template <class A>
-static __device__ __noinline__ void team_forward(const struct conv_step &s,
-                                                    const struct team &m, int tasks,
-                                                    struct team_shared *shared, float *dynamic)
+/* BLOCK, planes and where the tile lies: of the layer's forward_of; NET::convolve calls it. */
+template <class NET>
+static __device__ __noinline__ void team_forward(int layer, const struct conv_step &s,
+                                                 const struct team &m, struct team_shared *shared,
+                                                 float *dynamic)
 {
-    int n = s.count ? s.count[m.task] : s.n, pixels = n * A::pixels;
-    int counted = min(s.stat, n) * A::pixels, part = A::parts > 1 ? m.rank : 0;
-    size_t image = (size_t)m.task * s.n, plane = image * (A::pixels * A::f);
-    struct forward_share mine = {n, A::parts > 1 ? 0 : m.rank * A::channels, part,
-                                 span_of<A::parts>(pixels, part)};
-    mine.x = s.x + image * (A::in_h * A::in_w * A::c);
-    mine.w = theta_at(s, m.task, TENSOR_WEIGHT);
-    mine.z = s.cache.z + plane + mine.c0;
-    mine.out = s.cache.out + plane + mine.c0;
-    float *tile = dynamic + A::stages * A::weights;
+    using A = rest_of<NET::f>;
+    const struct dims &l = layer_dims[NET::base + layer];
+    const struct cut cut = NET::cut(layer);
+    int n = images_of(s, m);
+    size_t image = (size_t)m.task * s.n, plane = image * (l.pixels * A::f) + m.rank * A::own;
+    struct forward_share mine = {n,
+                                 n * l.pixels,
+                                 min(s.stat, n) * l.pixels,
+                                 s.x + image * l.in_floats,
+                                 theta_at(s, m.task, TENSOR_WEIGHT) +
+                                     m.rank * A::own * 9 * l.input.c,
+                                 s.cache.z + plane,
+                                 s.cache.out + plane};
+    float *tile = dynamic + cut.tile;
     float4 pivot = {}, sum = {}, square = {};
-    int kept = mine.rows.first;
+    int kept = 0;
 #pragma unroll 1
-    for (int m0 = kept; m0 < mine.rows.last; m0 += A::block) {
-        if (m0 > mine.rows.first)
+    for (int m0 = 0; m0 < mine.pixels; m0 += cut.block) {
+        if (m0 > 0)
             __syncthreads();
-        convolve_block<A>(mine, m0, dynamic, tile);
-        keep_z<A>(mine, m0, counted, tile, pivot, sum, square);
+        NET::convolve(layer, mine, m0, dynamic, tile);
+        keep_z<A>(mine, m0, min(cut.block, mine.pixels - m0), tile, cut.planes, cut.plane, pivot,
+                  sum, square);
         kept = m0;
     }
     if (threadIdx.x < A::quads)
         put4(shared->ch.mu + threadIdx.x * 4, pivot);
-    double2 sums = sum_channels<A::quads>(sum, square, &shared->sums);
-    int own = max(0, min(mine.rows.last, counted) - mine.rows.first);
-    struct moment moment = {};
-    if (threadIdx.x < A::channels && own > 0)
-        moment = {shared->ch.mu[threadIdx.x] + sums.x / own, sums.y - sums.x * sums.x / own, own};
-    moment = join_team<A>(m, moment, pixels, counted, (double2 *)(s.cache.dz + plane));
-    set_forward_channels<A>(s, mine, m, tasks, moment, &shared->ch);
+    double2 about = sum_channels<A::quads>(sum, square, &shared->sums);
+    set_statistics<A>(s, m, mine.counted, about, &shared->ch);
     __syncthreads();
-    put_forward_output<A>(mine, kept, tile, &shared->ch);
+    put_output<A>(mine, kept, tile, &shared->ch);
 }
 
 #endif

@@ -28,9 +28,8 @@ static __device__ __forceinline__ void team_logits(const struct dense_args &k, c
 }
 
 /* Thread i's image: probabilities, the loss and its gradient, which replaces the logits. */
-static __device__ __forceinline__ void team_softmax(const struct head_args &a,
-                                                    const struct team &m, int n,
-                                                    struct head_shared *h)
+static __device__ __forceinline__ void team_softmax(const struct head_args &a, const struct team &m,
+                                                    int n, struct head_shared *h)
 {
     const struct dense_args &k = a.dense;
     int i = threadIdx.x, y = i < n ? a.xent.labels[m.task * k.n + i] : -1;
@@ -87,20 +86,25 @@ static __device__ __forceinline__ void team_head_quad(const struct dense_args &k
         grad[k.bias + row] = bias;
 }
 
+/* Each block has its own channels of the features, of F. */
+template <int F>
 static __device__ __noinline__ void team_head(const struct head_args &a, const struct team &m,
                                               struct team_shared *shared)
 {
+    constexpr int own = F / TEAM, quads = own / 4;
     const struct dense_args &k = a.dense;
-    int n = k.count ? k.count[m.task] : k.n, quads = k.in / 4;
+    int n = k.count ? k.count[m.task] : k.n, of_row = k.in / TEAM / 4;
+    int rows = !a.backward ? 0 : k.out + (k.dx ? n : 0);
     struct head_shared *h = &shared->head;
     team_logits(k, m, n, h);
     __syncthreads();
     team_softmax(a, m, n, h);
     __syncthreads();
 #pragma unroll 1
-    for (int at = m.rank * TASK_THREADS + threadIdx.x;
-         a.backward && at < (k.out + (k.dx ? n : 0)) * quads; at += TEAM * TASK_THREADS)
-        team_head_quad(k, m, n, at / quads, at % quads * 4, h->logit);
+    for (int at = threadIdx.x; at < rows * of_row; at += TASK_THREADS) {
+        int row = at / of_row, q = at % of_row;
+        team_head_quad(k, m, n, row, q / quads * F + m.rank * own + q % quads * 4, h->logit);
+    }
     if (m.rank > 0 || threadIdx.x > 0)
         return;
     float loss = 0;
