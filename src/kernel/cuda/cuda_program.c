@@ -15,6 +15,7 @@ int cuda_program_open(struct device *d)
     size_t bytes = (TASKS_MOST + 1) * ARRIVED_APART * sizeof(unsigned);
     void *at = NULL;
     d->program = mem_alloc(sizeof *d->program);
+    d->program->pass = d->program->pass_before = -1;
     cudaError_t e = cudaMalloc(&at, bytes);
     if (!e)
         e = cudaMemset(at, 0, bytes);
@@ -98,6 +99,31 @@ bool cuda_program_forward(struct device *d, const struct layer_call *c)
     return true;
 }
 
+enum { WAY_BACK = 1 + 2 * LAYERS }; /* steps: the head, then a norm and the rest of each layer */
+
+/* Whether the steps from `at` on are the whole way back of a pass, with one gradient. */
+static bool whole_way(const struct program *p, int at)
+{
+    if (at < 0 || p->step[at].kind != STEP_HEAD || !p->step[at].head.backward)
+        return false;
+    for (int i = 1; i < WAY_BACK; i++) {
+        const struct step *s = &p->step[at + i];
+        if (s->kind != (i % 2 ? STEP_NORM : STEP_BACKWARD) || s->layer != LAYERS - (i + 1) / 2 ||
+            s->conv.grad.at != p->step[at].head.dense.grad.at)
+            return false;
+    }
+    return true;
+}
+
+/* The last step was a first layer's: notes where the way back began. */
+static void note_pass(struct program *p)
+{
+    if (!whole_way(p, p->steps - WAY_BACK))
+        return;
+    p->pass_before = p->pass;
+    p->pass = p->steps - WAY_BACK;
+}
+
 bool cuda_program_backward(struct device *d, const struct layer_call *c)
 {
     int layer = known_layer(c->l);
@@ -119,6 +145,8 @@ bool cuda_program_backward(struct device *d, const struct layer_call *c)
     s.kind = STEP_BACKWARD;
     s.alone = false;
     push(d, s);
+    if (s.layer == 0)
+        note_pass(p);
     return true;
 }
 
@@ -134,11 +162,58 @@ bool cuda_program_head(struct device *d, const struct head_args *a, int tasks)
     return true;
 }
 
+/* Nobody has read the gradient of the pass before but its own updates, and this pass
+ * overwrites it. */
+static void drop_gradient(struct program *p)
+{
+    if (p->pass_before < 0)
+        return;
+    struct step *before = &p->step[p->pass_before];
+    if (before[WAY_BACK - 1].update.n == 0 ||
+        before->head.dense.grad.at != p->step[p->pass].head.dense.grad.at)
+        return;
+    for (int i = p->pass_before + WAY_BACK; i < p->pass; i++)
+        if (p->step[i].kind == STEP_AXPY)
+            return;
+    for (int i = 1; i < WAY_BACK; i++)
+        before[i].update.drop = true;
+}
+
+/* An axpy that takes the gradient of the pass just noted, or what the first such made, is
+ * done where the gradient is. */
+static bool join_update(struct program *p, size_t len, struct vec to, struct vec y, double a,
+                        struct vec x)
+{
+    if (p->pass < 0 || p->pass + WAY_BACK != p->steps)
+        return false;
+    struct step *s = &p->step[p->pass];
+    const struct dense_args *head = &s->head.dense;
+    struct update *last = &s[WAY_BACK - 1].update;
+    size_t end = head->bias + ((size_t)head->out + 15) / 16 * 16;
+    const void *made = last->n == 0 ? head->grad.at : last->to[0].at;
+    if (last->n == 2 || x.at != made || len != end || x.stride == 0 || to.stride == 0)
+        return false;
+    for (int i = 1; i < WAY_BACK; i++) {
+        struct update *u = &s[i].update;
+        u->a[u->n] = (float)a;
+        u->to[u->n] = to;
+        u->y[u->n++] = y;
+    }
+    last->head = (uint32_t)head->weight;
+    last->head_end = (uint32_t)end;
+    if (last->n == 1)
+        drop_gradient(p);
+    return true;
+}
+
 bool cuda_program_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y,
                        double a, struct vec x)
 {
-    if (d->program->steps == 0 || d->program->tasks != tasks)
+    struct program *p = d->program;
+    if (p->steps == 0 || p->tasks != tasks)
         return false;
+    if (join_update(p, len, to, y, a, x))
+        return true;
     make_room(d, -1, tasks, 1);
     push(d, (struct step){.kind = STEP_AXPY, .axpy = {len / 4, to, y, x, (float)a}});
     return true;
@@ -153,4 +228,5 @@ void cuda_program_flush(struct device *d)
     const void *kernel = (p->net == 0 ? cuda_team_omniglot : cuda_team_mini)(&g.shared);
     cuda_launch_now(d, kernel, g, p, "a task's layers");
     p->steps = 0;
+    p->pass = p->pass_before = -1;
 }

@@ -18,7 +18,7 @@ enum {
     TASK_WARPS = 16,
     TASK_THREADS = TASK_WARPS * 32,
     TASKS_MOST = 4096,
-    STEPS_MOST = 88 /* so that a program fits the 32,764 bytes of a kernel's arguments */
+    STEPS_MOST = 108 /* so that a program fits the 32,764 bytes of a kernel's arguments */
 };
 
 /* A layer's part of a pass. */
@@ -33,6 +33,16 @@ struct conv_step {
     float eps;
 };
 
+/* What becomes of a gradient g besides being kept: to[0] = y[0] + a[0] g, and then to[1] =
+ * y[1] + a[1] to[0], at the same elements. */
+struct update {
+    int n;                   /* how many of those */
+    bool drop;               /* the gradient itself: a later pass overwrites it unread */
+    uint32_t head, head_end; /* in the last step: the head's elements, from its gradient */
+    float a[2];
+    struct vec to[2], y[2];
+};
+
 struct axpy_step {
     size_t fours;
     struct vec to, y, x;
@@ -44,7 +54,10 @@ struct step {
     int layer;  /* of the net: 0..3 */
     bool alone; /* nothing of the next step depends on another block of the team */
     union {
-        struct conv_step conv;
+        struct {
+            struct conv_step conv;
+            struct update update;
+        };
         struct head_args head;
         struct axpy_step axpy;
     };
@@ -52,6 +65,7 @@ struct step {
 
 struct program {
     int tasks, steps, net;       /* net: 0 Omniglot's, 1 mini-ImageNet's */
+    int pass, pass_before;       /* the last two heads whose way back is complete; -1: none */
     unsigned *tickets, *arrived; /* device memory: a counter, and one a task */
     struct step step[STEPS_MOST];
 };

@@ -23,21 +23,25 @@
 struct team {
     int task, rank, tasks;
     unsigned *arrived; /* counts blocks that came to a barrier, since ever */
+    unsigned due;      /* what it will be when all have come to the next one */
 };
 
-static __device__ __forceinline__ void team_sync(const struct team &m)
+static __device__ __forceinline__ unsigned arrived_at(const unsigned *arrived)
+{
+    unsigned now;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
+    return now;
+}
+
+static __device__ __forceinline__ void team_sync(struct team &m)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        unsigned before, now;
-        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;"
-                     : "=r"(before)
-                     : "l"(m.arrived)
-                     : "memory");
-        do
-            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(m.arrived) : "memory");
-        while ((int)(now - (before - before % TEAM)) < TEAM);
+        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(m.arrived) : "memory");
+        while ((int)(arrived_at(m.arrived) - m.due) < 0)
+            ;
     }
+    m.due += TEAM;
     __syncthreads();
 }
 
@@ -273,6 +277,34 @@ static __device__ __forceinline__ const float *theta_at(const struct conv_step &
 static __device__ __forceinline__ float *grad_at(const struct conv_step &s, int task, int which)
 {
     return (float *)s.grad.at + (size_t)task * s.grad.stride + s.offset[which];
+}
+
+/* A gradient's elements, from `at` on: kept, and what else becomes of them. */
+static __device__ __forceinline__ void put_gradient(const struct step &s, int task, size_t at,
+                                                    float4 g)
+{
+    const struct update &u = s.update;
+    if (!u.drop)
+        write4((float *)s.conv.grad.at + task * s.conv.grad.stride + at, g);
+#pragma unroll 1
+    for (int i = 0; i < u.n; i++) {
+        g = fma4(make_float4(u.a[i], u.a[i], u.a[i], u.a[i]), g,
+                 read4((const float *)u.y[i].at + task * u.y[i].stride + at));
+        write4((float *)u.to[i].at + task * u.to[i].stride + at, g);
+    }
+}
+
+static __device__ __forceinline__ void put_gradient(const struct step &s, int task, size_t at,
+                                                    float g)
+{
+    const struct update &u = s.update;
+    if (!u.drop)
+        ((float *)s.conv.grad.at)[task * s.conv.grad.stride + at] = g;
+#pragma unroll 1
+    for (int i = 0; i < u.n; i++) {
+        g = fmaf(u.a[i], g, __ldcg((const float *)u.y[i].at + task * u.y[i].stride + at));
+        __stcg((float *)u.to[i].at + task * u.to[i].stride + at, g);
+    }
 }
 
 static __device__ __forceinline__ float *stats_of(const struct conv_step &s, const struct team &m,

@@ -95,9 +95,10 @@ static __device__ __forceinline__ void put_dw_tile(const float (&acc)[2][A::tile
 }
 
 template <class A>
-static __device__ __noinline__ void team_dw(int shape, const struct conv_step &s,
+static __device__ __noinline__ void team_dw(int shape, const struct step &step,
                                             const struct team &m, float *dynamic)
 {
+    const struct conv_step &s = step.conv;
     const struct dims &l = layer_dims[shape];
     int n = images_of(s, m), image = m.task * s.n;
     struct dw_share mine = {n,
@@ -125,13 +126,13 @@ static __device__ __noinline__ void team_dw(int shape, const struct conv_step &s
     }
     put_dw_tile<A>(acc, dynamic);
     __syncthreads();
-    float *dw = grad_at(s, m.task, TENSOR_WEIGHT) + mine.c0;
     constexpr int of_tap = A::channels / 4;
     int q = threadIdx.x % of_tap * 4;
 #pragma unroll 1
     for (int i = threadIdx.x / of_tap; i < A::f * 9; i += TASK_THREADS / of_tap)
-        write4(dw + i * A::c + q,
-               planes4(dynamic + i / 9 * A::tpitch + i % 9 * A::channels + q, A::kg, A::plane));
+        put_gradient(
+            step, m.task, s.offset[TENSOR_WEIGHT] + i * A::c + mine.c0 + q,
+            planes4(dynamic + i / 9 * A::tpitch + i % 9 * A::channels + q, A::kg, A::plane));
 }
 
 #endif

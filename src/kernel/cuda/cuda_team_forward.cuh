@@ -161,18 +161,18 @@ static __device__ __forceinline__ void keep_z(const struct forward_share &s, int
 /* Thread c's channel: what normalises it, for all to use and for the way back.  `about`:
  * sums of z and its square about the pivot, which lies in mu. */
 template <class A>
-static __device__ __forceinline__ void set_statistics(const struct conv_step &s,
-                                                      const struct team &m, int counted,
-                                                      double2 about, struct norm_channels *ch)
+static __device__ __forceinline__ void
+set_statistics(const struct conv_step &s, const struct team &m, int counted, double2 about,
+               float gamma, float beta, struct norm_channels *ch)
 {
     int i = threadIdx.x, c = m.rank * A::own + i;
     if (i >= A::own)
         return;
-    double over = counted > 0 ? 1.0 / counted : 0, mean = about.x * over;
+    double over = counted > 0 ? 1.0f / counted : 0, mean = about.x * over;
     float var = (float)fmax(about.y * over - mean * mean, 0.0), scale = 1 / sqrtf(var + s.eps);
     ch->mu[i] = (float)(ch->mu[i] + mean);
-    ch->scale[i] = scale * __ldcg(theta_at(s, m.task, TENSOR_GAMMA) + c);
-    ch->beta[i] = __ldcg(theta_at(s, m.task, TENSOR_BETA) + c);
+    ch->scale[i] = scale * gamma;
+    ch->beta[i] = beta;
     stats_of(s, m, STAT_MU, A::f)[c] = ch->mu[i];
     stats_of(s, m, STAT_S, A::f)[c] = scale;
 }
@@ -211,7 +211,11 @@ static __device__ __noinline__ void team_forward(int layer, const struct conv_st
                                      m.rank * A::own * 9 * l.input.c,
                                  s.cache.z + plane,
                                  s.cache.out + plane};
-    float *tile = dynamic + cut.tile;
+    float *tile = dynamic + cut.tile, gamma = 0, beta = 0;
+    if (threadIdx.x < A::own) {
+        gamma = __ldcg(theta_at(s, m.task, TENSOR_GAMMA) + m.rank * A::own + threadIdx.x);
+        beta = __ldcg(theta_at(s, m.task, TENSOR_BETA) + m.rank * A::own + threadIdx.x);
+    }
     float4 pivot = {}, sum = {}, square = {};
     int kept = 0;
 #pragma unroll 1
@@ -226,7 +230,7 @@ static __device__ __noinline__ void team_forward(int layer, const struct conv_st
     if (threadIdx.x < A::quads)
         put4(shared->ch.mu + threadIdx.x * 4, pivot);
     double2 about = sum_channels<A::quads>(sum, square, &shared->sums);
-    set_statistics<A>(s, m, mine.counted, about, &shared->ch);
+    set_statistics<A>(s, m, mine.counted, about, gamma, beta, &shared->ch);
     __syncthreads();
     put_output<A>(mine, kept, tile, &shared->ch);
 }

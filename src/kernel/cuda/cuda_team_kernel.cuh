@@ -38,6 +38,18 @@ static __device__ __noinline__ void team_axpy(const struct axpy_step &s, const s
     }
 }
 
+/* The head's elements, whose gradient the team has written earlier in the pass. */
+static __device__ __forceinline__ void update_head(const struct step &s, const struct team &m)
+{
+    const struct update &u = s.update;
+#pragma unroll 1
+    for (unsigned at = u.head + (m.rank * TASK_THREADS + threadIdx.x) * 4;
+         u.n > 0 && at < u.head_end; at += TEAM * TASK_THREADS * 4) {
+        float4 g = read4((const float *)s.conv.grad.at + m.task * s.conv.grad.stride + at);
+        put_gradient(s, m.task, at, g);
+    }
+}
+
 /* Which block this is: tickets are taken in the order of beginning, so that all blocks of
  * the earlier tasks are at work, and a barrier's wait ends. */
 static __device__ __forceinline__ struct team join_team(const struct program &p,
@@ -50,7 +62,10 @@ static __device__ __forceinline__ struct team join_team(const struct program &p,
     }
     __syncthreads();
     int task = shared->ticket / TEAM;
-    return {task, shared->ticket % TEAM, p.tasks, p.arrived + task * 32};
+    unsigned *arrived = p.arrived + task * 32;
+    /* Up to TEAM - 1 others may have come to the first barrier already, and wait there. */
+    unsigned due = arrived_at(arrived) / TEAM * TEAM + TEAM;
+    return {task, shared->ticket % TEAM, p.tasks, arrived, due};
 }
 
 /* Step i to shared memory, where all code finds it. */
@@ -74,14 +89,15 @@ static __device__ __forceinline__ void run_step(const struct step &s, const stru
         team_forward<NET>(s.layer, s.conv, m, shared, dynamic);
         break;
     case step::STEP_NORM:
-        team_norm<NET::f>(shape, s.conv, m, shared, s.layer > 0);
+        team_norm<NET::f>(shape, s, m, shared);
         break;
     case step::STEP_BACKWARD:
         if (s.layer == 0) {
-            team_first<typename NET::first>(s.conv, m, &shared->ch, dynamic);
+            team_first<typename NET::first>(s, m, &shared->ch, dynamic);
+            update_head(s, m);
         } else {
             team_dx<typename NET::dx>(shape, s.conv, m, dynamic);
-            team_dw<typename NET::dw>(shape, s.conv, m, dynamic);
+            team_dw<typename NET::dw>(shape, s, m, dynamic);
         }
         break;
     case step::STEP_HEAD:

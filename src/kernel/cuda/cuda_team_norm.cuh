@@ -48,49 +48,68 @@ static __device__ __forceinline__ void load_norm(const struct conv_step &s, cons
 
 /* From its sums over `counted` pixels to c1 and c2, and the gradients. */
 template <int F>
-static __device__ __forceinline__ void set_norm(const struct conv_step &s, const struct team &m,
+static __device__ __forceinline__ void set_norm(const struct step &step, const struct team &m,
                                                 int i, int c, double2 sum, int counted,
                                                 struct norm_channels *ch)
 {
-    double over = counted > 0 ? 1.0 / counted : 0;
+    const struct conv_step &s = step.conv;
+    double over = counted > 0 ? 1.0f / counted : 0;
     ch->c1[i] = (float)(sum.x * over);
     ch->c2[i] = (float)(sum.y * over);
-    grad_at(s, m.task, TENSOR_BETA)[c] = (float)sum.x;
-    grad_at(s, m.task, TENSOR_GAMMA)[c] = (float)sum.y;
-    grad_at(s, m.task, TENSOR_BIAS)[c] = 0; /* the statistics take it out again */
+    put_gradient(step, m.task, s.offset[TENSOR_BETA] + c, (float)sum.x);
+    put_gradient(step, m.task, s.offset[TENSOR_GAMMA] + c, (float)sum.y);
+    put_gradient(step, m.task, s.offset[TENSOR_BIAS] + c, 0.0f); /* taken out by the statistics */
     grad_at(s, m.task, TENSOR_MEAN)[c] = grad_at(s, m.task, TENSOR_VAR)[c] = 0;
     stats_of(s, m, STAT_C1, F)[c] = ch->c1[i];
     stats_of(s, m, STAT_C2, F)[c] = ch->c2[i];
 }
 
-/* Leaves the channels' numbers in shared memory, and dz in memory where it is wanted. */
+/* Leaves the channels' numbers in shared memory, and dz in memory but of the first layer,
+ * where the next step computes it again.  A thread keeps its first EACH pixels. */
 template <int F>
-static __device__ __noinline__ void team_norm(int shape, const struct conv_step &s,
-                                              const struct team &m, struct team_shared *shared,
-                                              bool put)
+static __device__ __noinline__ void team_norm(int shape, const struct step &step,
+                                              const struct team &m, struct team_shared *shared)
 {
-    constexpr int own = F / TEAM, quads = own / 4, step = TASK_THREADS / quads;
+    enum { OWN = F / TEAM, QUADS = OWN / 4, STEP = TASK_THREADS / QUADS, EACH = 2 };
     const struct dims &l = layer_dims[shape];
+    const struct conv_step &s = step.conv;
     int n = images_of(s, m), counted = min(s.stat, n) * l.pixels, pixels = n * l.pixels;
-    int quad = threadIdx.x % quads * 4, first = threadIdx.x / quads, i = threadIdx.x;
-    size_t plane = (size_t)m.task * s.n * (l.pixels * F) + m.rank * own + quad;
+    int quad = threadIdx.x % QUADS * 4, first = threadIdx.x / QUADS, i = threadIdx.x;
+    size_t plane = (size_t)m.task * s.n * (l.pixels * F) + m.rank * OWN + quad;
     const float *z = s.cache.z + plane, *dout = s.cache.dout + plane;
     float *dz = s.cache.dz + plane;
-    float4 dy = {}, product = {};
-    if (i < own)
-        load_norm<F>(s, m, i, m.rank * own + i, &shared->ch);
+    float4 dy = {}, product = {}, zs[EACH], douts[EACH];
+#pragma unroll
+    for (int u = 0; u < EACH; u++)
+        if (first + u * STEP < pixels) {
+            zs[u] = read4(z + (first + u * STEP) * F);
+            douts[u] = read4(dout + (first + u * STEP) * F);
+        }
+    if (i < OWN)
+        load_norm<F>(s, m, i, m.rank * OWN + i, &shared->ch);
     __syncthreads();
     struct norm_quad q = quad_of(&shared->ch, quad);
+#pragma unroll
+    for (int u = 0; u < EACH; u++)
+        if (first + u * STEP < pixels)
+            count_quad(q, zs[u], douts[u], dy, product);
 #pragma unroll 4
-    for (int p = first; p < pixels; p += step)
+    for (int p = first + EACH * STEP; p < pixels; p += STEP)
         count_quad(q, read4(z + p * F), read4(dout + p * F), dy, product);
-    double2 sum = sum_channels<quads>(dy, product, &shared->sums);
-    if (i < own)
-        set_norm<F>(s, m, i, m.rank * own + i, sum, counted, &shared->ch);
+    double2 sum = sum_channels<QUADS>(dy, product, &shared->sums);
+    if (i < OWN)
+        set_norm<F>(step, m, i, m.rank * OWN + i, sum, counted, &shared->ch);
     __syncthreads();
+    if (step.layer == 0)
+        return;
     q = quad_of(&shared->ch, quad);
+#pragma unroll
+    for (int u = 0; u < EACH; u++)
+        if (first + u * STEP < pixels)
+            write4(dz + (first + u * STEP) * F,
+                   dz_quad(q, zs[u], douts[u], first + u * STEP < counted));
 #pragma unroll 2
-    for (int p = first; put && p < pixels; p += step)
+    for (int p = first + EACH * STEP; p < pixels; p += STEP)
         write4(dz + p * F, dz_quad(q, read4(z + p * F), read4(dout + p * F), p < counted));
 }
 
@@ -169,9 +188,10 @@ static __device__ __forceinline__ void multiply_first(const float *picture, int 
 
 /* After team_norm() of the layer: its dW. */
 template <class A>
-static __device__ __noinline__ void team_first(const struct conv_step &s, const struct team &m,
+static __device__ __noinline__ void team_first(const struct step &step, const struct team &m,
                                                const struct norm_channels *ch, float *dynamic)
 {
+    const struct conv_step &s = step.conv;
     int n = images_of(s, m), g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     size_t image = (size_t)m.task * s.n, plane = image * (A::pixels * A::f) + m.rank * A::own;
     struct first_share mine = {n,
@@ -199,8 +219,9 @@ static __device__ __noinline__ void team_first(const struct conv_step &s, const 
     __syncthreads();
     if (threadIdx.x < A::own * 9) {
         int o = threadIdx.x / 9, tap = threadIdx.x % 9;
-        write4(grad_at(s, m.task, TENSOR_WEIGHT) + (m.rank * A::own * 9 + threadIdx.x) * 4,
-               planes4(dynamic + o * A::tpitch + tap * 4, TASK_WARPS, A::plane));
+        put_gradient(step, m.task,
+                     s.offset[TENSOR_WEIGHT] + (m.rank * A::own * 9 + threadIdx.x) * 4,
+                     planes4(dynamic + o * A::tpitch + tap * 4, TASK_WARPS, A::plane));
     }
 }
 
