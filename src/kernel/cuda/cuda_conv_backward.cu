@@ -1,7 +1,6 @@
 /* cuda_conv_backward.cu - a conv block backward, and the tangent of that: batch norm
  * in one launch, then dX and dW in another. */
 #include "cuda_products.cuh"
-#include "cuda_task.h"
 
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
 const void *cuda_products_omniglot(const struct conv_args *a, bool tangent);
@@ -25,9 +24,6 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
                                                  {PAIR(true, 1), PAIR(true, 2)}};
 #undef PAIR
     struct conv_args a = {};
-    cuda_head_flush(d);
-    if (cuda_program_backward(d, c))
-        return;
     cuda_conv_args(d, c, &a);
     a.early = true;
     cuda_conv_norm(d, &a);

@@ -1,6 +1,5 @@
 /* cuda_conv_forward.cu - launches of the forward pass, for shapes of any kind. */
 #include "cuda_forward.cuh"
-#include "cuda_task.h"
 
 const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent);
 const void *cuda_forward_mini(const struct conv_args *a, bool tangent);
@@ -28,9 +27,6 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
 #undef FOUR
 #undef PAIR
     struct conv_args a = {};
-    cuda_head_flush(d);
-    if (cuda_program_forward(d, c))
-        return;
     cuda_flush(d);
     cuda_conv_args(d, c, &a);
     a.early = d->latest && strcmp(d->latest, "forward") == 0;

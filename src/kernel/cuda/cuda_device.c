@@ -3,7 +3,7 @@
  * One stream, in whose order everything happens.  Operations return void; the
  * first failure is kept and reported by sync().
  */
-#include "cuda_task.h"
+#include "cuda_head.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -86,8 +86,6 @@ static int open_device(struct device **out, const struct device_options *options
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
     int err = open_stream(d);
-    if (!err)
-        err = cuda_program_open(d);
     if (err) {
         close_device(d);
         return err;
@@ -115,7 +113,6 @@ static void close_device(struct device *d)
     }
     forget(d);
     cudaFree(d->staging);
-    cuda_program_close(d);
     if (d->stream)
         cudaStreamDestroy(d->stream);
     free(d->head);
@@ -242,8 +239,7 @@ static void allow_shared(struct device *d, const void *kernel, size_t bytes, con
     cuda_check(d, e, name);
 }
 
-void cuda_launch_now(struct device *d, const void *kernel, struct grid g, void *args,
-                     const char *name)
+void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name)
 {
     cudaLaunchAttribute attributes[2] = {
         {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
@@ -256,23 +252,12 @@ void cuda_launch_now(struct device *d, const void *kernel, struct grid g, void *
                                  .stream = d->stream,
                                  .attrs = attributes,
                                  .numAttrs = g.cluster ? 2 : 1};
+    cuda_flush(d);
     if (g.x == 0 || d->error != cudaSuccess)
         return;
     allow_shared(d, kernel, g.shared, name);
     cuda_check(d, cudaLaunchKernelExC(&config, kernel, &args), name);
     d->latest = name;
-}
-
-void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name)
-{
-    cuda_flush(d);
-    cuda_launch_now(d, kernel, g, args, name);
-}
-
-void cuda_flush(struct device *d)
-{
-    cuda_head_flush(d);
-    cuda_program_flush(d);
 }
 
 /* ---- recordings ---- */

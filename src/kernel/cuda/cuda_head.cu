@@ -1,9 +1,8 @@
 /* cuda_head.cu - a net's last dense layer, its loss and the way back in one launch. */
 #include "cuda_dense.cuh"
-#include "cuda_task.h"
 #include "cuda_xent.cuh"
 
-enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32 };
+enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32, HEAD_MOST = 256 };
 
 /* A block per task. */
 template <bool TANGENT>
@@ -30,8 +29,6 @@ static __global__ void __launch_bounds__(HEAD_THREADS)
 
 static void launch_head(struct device *d, struct head *h)
 {
-    if (!h->tangent && cuda_program_head(d, &h->args, h->tasks))
-        return;
     cuda_launch(d, h->tangent ? (const void *)head_kernel<true> : (const void *)head_kernel<false>,
                 (struct grid){.x = (unsigned)h->tasks, .threads = HEAD_THREADS}, &h->args, "head");
 }
@@ -44,7 +41,7 @@ static struct head take(struct device *d)
     return h;
 }
 
-extern "C" void cuda_head_flush(struct device *d)
+extern "C" void cuda_flush(struct device *d)
 {
     if (d->head->noted == head::HEAD_NONE)
         return;
@@ -59,7 +56,7 @@ extern "C" void cuda_head_flush(struct device *d)
 extern "C" bool cuda_head_forward(struct device *d, const struct dense_args *a, int tasks,
                                   bool tangent)
 {
-    cuda_head_flush(d);
+    cuda_flush(d);
     if (a->relu || a->n * a->out_c > HEAD_MOST || d->error)
         return false;
     *d->head = (struct head){head::HEAD_FORWARD, tangent, tasks, {*a}};

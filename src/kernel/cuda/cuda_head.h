@@ -10,8 +10,6 @@
 
 #include "cuda_set.h"
 
-enum { HEAD_MOST = 256 }; /* images x classes of a head that one block works through */
-
 struct dense_args {
     int n, in, out, out_c; /* out_c: with padding */
     bool relu;
@@ -48,8 +46,6 @@ struct head {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Launches a noted head, or notes it among the task's steps. */
-void cuda_head_flush(struct device *d);
 /* Notes it, or says no. */
 bool cuda_head_forward(struct device *d, const struct dense_args *a, int tasks, bool tangent);
 bool cuda_head_loss(struct device *d, const struct xent_args *a, bool tangent);

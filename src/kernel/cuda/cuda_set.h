@@ -29,8 +29,7 @@ struct recording {
     cudaGraphExec_t exec;
 };
 
-struct head;    /* cuda_head.h */
-struct program; /* cuda_task.h */
+struct head; /* cuda_head.h */
 
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
@@ -43,7 +42,6 @@ struct device {
     size_t staging_bytes;
     const char *latest; /* what was launched last */
     struct head *head;  /* what is noted and not yet launched */
-    struct program *program;
     struct recording *recordings;
     int n_recordings;
     uint64_t recording_key;
@@ -56,9 +54,6 @@ struct grid {
 
 /* Launches `kernel` with one argument, a struct. */
 void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args, const char *name);
-/* The same, not looking at what is noted. */
-void cuda_launch_now(struct device *d, const void *kernel, struct grid g, void *args,
-                     const char *name);
 /* Launches what is noted.  Whatever reads or writes device memory calls it first;
  * cuda_launch does. */
 void cuda_flush(struct device *d);

@@ -1,5 +1,4 @@
 /* cuda_vector.cu - vectors and optimiser steps.  Sums are over tasks in their order. */
-#include "cuda_task.h"
 #include "cuda_tile.cuh"
 
 enum { VECTOR_BLOCKS = 512, DOT_BLOCKS = 256 };
@@ -62,9 +61,6 @@ extern "C" void cuda_axpy(struct device *d, int tasks, size_t len, struct vec to
 {
     bool by4 =
         len % 4 == 0 && quads(to.at, to.stride) && quads(y.at, y.stride) && quads(x.at, x.stride);
-    cuda_head_flush(d);
-    if (by4 && cuda_program_axpy(d, tasks, len, to, y, a, x))
-        return;
     struct axpy_args args = {by4 ? len / 4 : len, to, y, x, (float)a};
     struct grid g = {.x = by4 ? blocks_for((args.len + AXPY_EACH - 1) / AXPY_EACH, ~0u)
                               : blocks_for(args.len, VECTOR_BLOCKS),
