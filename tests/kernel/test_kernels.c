@@ -22,6 +22,8 @@ static const struct spec specs[] = {
     {"128 filters", 16, 16, 1, {128, 128}, false, {4}, 1, 3, {0}, WHOLE, 0, 0, 0, 9},
     {"13 images", 18, 16, 1, {16, 32, 16}, false, {5}, 1, 13, {0}, WHOLE, 0, 0, 0, 10},
     {"27 images", 16, 17, 1, {32, 64, 32}, false, {6}, 1, 27, {0}, WHOLE, 0, 0, 0, 11},
+    {"9 large images", 88, 84, 1, {16, 16}, false, {5}, 1, 9, {0}, WHOLE, 0, 0, 0, 38},
+    {"pooled, 9 images", 18, 17, 2, {16, 9}, true, {5}, 1, 9, {0}, WHOLE, 0, 0, 0, 39},
     {"a wide first layer", 16, 16, 17, {16, 16}, false, {4}, 1, 3, {0}, WHOLE, 0, 0, 0, 12},
     {"pooled", 16, 16, 1, {8, 8, 8}, true, {5}, 1, 5, {0}, WHOLE, 0, 0, 0, 13},
     {"pooled, odd sizes", 19, 17, 3, {17, 33, 5}, true, {3}, 1, 3, {0}, WHOLE, 0, 0, 0, 14},

@@ -11,7 +11,8 @@
  *                            images of a pixel are rows of one matrix product, and
  *                            columns sorted by x mod 4, so that pixels which are used
  *                            alike (every second, every second pair) follow each other
- *   z, dz inside a layer     the same; sorted by x mod 2 where the stride is 2
+ *   z, dz inside a layer     the same; sorted by x mod 2 where the stride is 2, but in the
+ *                            first layer, whose z lies as its output does
  *   the input of a net       [image][y of z][0 x.. 0][ky][channel]: the three rows that a
  *                            row of z reads, a column of zeros left and right, channels
  *                            not padded; before a dense layer [image][feature] in c,h,w
@@ -116,10 +117,16 @@ INLINE int unplace(int p, int w)
     return sorted_unplace(p, w, PHASES);
 }
 
+/* The first layer of a net reads the input, whose layout is another. */
+INLINE bool is_first(const struct layer *l)
+{
+    return l->offset[TENSOR_WEIGHT] == 0;
+}
+
 /* The same for a layer's z. */
 INLINE int z_phases(const struct layer *l)
 {
-    return PHASES / l->stride;
+    return is_first(l) ? PHASES : PHASES / l->stride;
 }
 
 INLINE int z_place(const struct layer *l, int x)
@@ -130,12 +137,6 @@ INLINE int z_place(const struct layer *l, int x)
 INLINE int z_unplace(const struct layer *l, int p)
 {
     return sorted_unplace(p, l->conv_w, z_phases(l));
-}
-
-/* The first layer of a net reads the input, whose layout is another. */
-INLINE bool is_first(const struct layer *l)
-{
-    return l->offset[TENSOR_WEIGHT] == 0;
 }
 
 INLINE int count_of(const struct batch *b, int task)
@@ -155,10 +156,14 @@ INLINE size_t z_len(const struct layer *l)
                                  : 0;
 }
 
+/* Pictures are an odd number of cache lines apart, so that the same pixel of all of them
+ * finds room in a cache. */
 INLINE size_t input_len(const struct layer *first)
 {
     int conv = first->conv_h * (first->in_w + 2) * 3, dense = first->in_h * first->in_w;
-    return (size_t)pad((first->kind == LAYER_CONV ? conv : dense) * first->in_c);
+    if (first->kind == LAYER_DENSE)
+        return (size_t)pad(dense * first->in_c);
+    return (size_t)(pad(conv * first->in_c) | PAD);
 }
 
 INLINE size_t in_len(const struct layer *l)
@@ -239,6 +244,18 @@ double cpu_roof(double seconds);
 
 /* ---- cpu_gemm.c ---- */
 
+/* With many images a task's activations live in memory, and a core's own prefetching does
+ * not see through the order in which products use them.  So products fetch, step by step,
+ * what is used next: many lines at once would stop the core instead. */
+enum { LINE = 16 }; /* floats of a cache line */
+
+/* Whether `floats` are more than a core's own cache holds. */
+INLINE bool is_large(ptrdiff_t floats)
+{
+    enum { LARGE = 1 << 18 };
+    return floats >= LARGE;
+}
+
 /* y[row][col] = sum over i < starts of sign[i] start[i][row][col]
  *             + sum over i < count, j < k of x[i][row][j] w[i][j][col] */
 struct gemm {
@@ -247,6 +264,8 @@ struct gemm {
     const float *sign;
     float *y;
     ptrdiff_t ldx, ldw, ldy; /* from one row to the next, in floats */
+    /* Where the next product reads and writes, or NULL: fetched meanwhile, a line a step. */
+    const float *const *next_x, *next_y;
 };
 #define cpu_gemm CPU_NAME(cpu_gemm)
 void cpu_gemm(const struct gemm *g, int rows, int cols);
@@ -257,6 +276,7 @@ struct outer {
     const int *k;
     const float *const *x, *const *d;
     ptrdiff_t ldx, ldd, ldy;
+    const float *const *next_x, *const *next_d; /* likewise: both or neither */
 };
 #define cpu_outer CPU_NAME(cpu_outer)
 void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add);
@@ -294,49 +314,33 @@ size_t cpu_conv_scratch(const struct layer *l, int n); /* floats */
 
 /* ---- cpu_first.c: the same for the first layer of a net, which has one term ---- */
 
-/* Rows of a large plane on their way into the cache while the ones before are worked on:
- * with many images a task's activations live in memory, and a core's own prefetching
- * does not see through the order in which products read them. */
-struct ahead {
-    const char *at, *end;
-};
-
-/* Floats first..end-1 of an array of `all`; nothing where that is small. */
-INLINE struct ahead floats_ahead(const float *at, ptrdiff_t all, ptrdiff_t first, ptrdiff_t end)
-{
-    enum { LARGE = 1 << 18 }; /* a core's own cache holds about as many */
-    if (all < LARGE || end <= first)
-        return (struct ahead){0};
-    return (struct ahead){(const char *)(at + first), (const char *)(at + end)};
-}
-
-/* Fetches the `part`-th of what is left. */
-INLINE void fetch(struct ahead *a, double part, const bool write)
-{
-    const char *stop = a->at + (ptrdiff_t)(part * (double)(a->end - a->at));
-    for (; a->at < stop; a->at += 64)
-        if (write)
-            __builtin_prefetch(a->at, 1, 2);
-        else
-            __builtin_prefetch(a->at, 0, 2);
-}
-
 #define cpu_first_forward CPU_NAME(cpu_first_forward)
 #define cpu_first_dw      CPU_NAME(cpu_first_dw)
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after);
-/* dw (+)= what rows y..y_end-1 of z give; pair.dz is row y.  Meanwhile fetches what is
- * read next: `streams` pieces of memory. */
-void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, int y_end, float *dw,
-                  bool add, struct ahead *soon, int streams);
+/* Whether the first layer's windows are taken by pixel, not by image. */
+INLINE bool by_pixel(int n)
+{
+    enum { MANY = 8 };
+    return n >= MANY;
+}
+
+/* Some pixels of z: rows y..y_end-1, columns x..x_end-1. */
+struct pixels {
+    int y, y_end, x, x_end;
+};
+/* dw (+)= what the pixels give; pair.dz is theirs, in the order of x.  Meanwhile fetches the
+ * next pixels of z and dout, where `z` is not NULL. */
+void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, struct pixels at, float *dw,
+                  bool add, const float *z, const float *dout);
 
 /* ---- cpu_norm.c ---- */
 
 /* A layer's batch norm, ReLU and pooling for one task: n images, the first `stat`
- * of which make the statistics; rows row..row_end-1 of its output. */
+ * of which make the statistics; rows row..row_end-1 of its output, columns col..col_end-1. */
 struct norm_view {
     const struct layer *l;
-    int n, stat, row, row_end;
+    int n, stat, row, row_end, col, col_end;
     const float *scale, *shift; /* (channels): y = z scale + shift */
 };
 
@@ -357,8 +361,9 @@ void cpu_norm_apply(const struct norm_view *v, const float *z, float *out);
  * sum += dy, product += dy (z - mu) */
 void cpu_norm_grad_sums(const struct norm_view *v, const float *z, const float *dout,
                         const float *mu, float *sum, float *product);
-/* dz = kd dy + kz z + k, the last two only for the statistics' images; `dz` is where the
- * first of the rows goes */
+/* dz = kd dy + kz z + k, the last two only for the statistics' images; as z lies, but the
+ * first layer's, which is wanted in pieces, in the order of x from the first pixel of the
+ * view on */
 void cpu_norm_grad(const struct norm_view *v, const float *z, const float *dout, const float *kd,
                    const float *kz, const float *k, float *dz);
 /* rout = kr rz + kz z + k where the unit is on */

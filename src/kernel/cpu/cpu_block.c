@@ -21,23 +21,25 @@ struct work {
 };
 enum { CHANNEL_ARRAYS = 9 };
 
-/* The first layer's dz is made and used a few rows of outputs at a time, in cache. */
-static int rows_at_once(const struct layer *l, int n)
+/* The first layer's dz is made and used some pixels of a row at a time, or some rows, in
+ * cache. */
+struct piece {
+    int rows, cols; /* of the output */
+};
+enum { PIECE = 1 << 15 /* floats, or one row */ };
+
+static struct piece piece_of(const struct layer *l, int n)
 {
-    enum { FLOATS = 1 << 15 };
-    int row = (l->pool ? 2 : 1) * l->conv_w * n * pad(l->out_c);
-    return row < FLOATS ? FLOATS / row : 1;
+    int pixel = n * pad(l->out_c), row = (l->pool ? 2 : 1) * l->conv_w * pixel;
+    if (by_pixel(n) && !l->pool)
+        return (struct piece){1, (PIECE / 2 + pixel - 1) / pixel};
+    return (struct piece){row < PIECE ? PIECE / row : 1, l->out_w};
 }
 
 static size_t dz_floats(const struct layer *l, int n)
 {
-    size_t all = (size_t)n * z_len(l), most = 0;
-    for (int i = 1; is_first(l) && i <= n; i++) { /* any task may have fewer images */
-        size_t rows = (size_t)(rows_at_once(l, i) * (l->pool ? 2 : 1));
-        size_t floats = rows * (size_t)(l->conv_w * i * pad(l->out_c));
-        most = floats > most ? floats : most;
-    }
-    return is_first(l) && most < all ? most : all;
+    size_t row = (size_t)((l->pool ? 2 : 1) * l->conv_w * n * pad(l->out_c));
+    return !is_first(l) ? (size_t)n * z_len(l) : row > PIECE ? row : PIECE;
 }
 
 size_t cpu_block_scratch(const struct layer *l, int n)
@@ -55,8 +57,13 @@ static struct work work_of(const struct cpu_task *t)
     for (size_t i = 0; i < 4; i++)
         w.k[i] = p + (5 + i) * c;
     w.dz = p + CHANNEL_ARRAYS * c;
-    w.conv = is_first(t->l) ? NULL : w.dz + (size_t)t->n * z_len(t->l);
+    w.conv = w.dz + dz_floats(t->l, t->n);
     return w;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
 }
 
 static float *statistic(const struct cpu_task *t, const struct cpu_cache *k, int which)
@@ -80,7 +87,8 @@ static struct norm_view view_of(const struct cpu_task *t, struct work *w)
         w->scale[c] = gamma[c] * s[c];
         w->shift[c] = beta[c] - mu[c] * w->scale[c];
     }
-    return (struct norm_view){t->l, t->n, t->stat, 0, t->l->out_h, w->scale, w->shift};
+    return (struct norm_view){t->l, t->n,        t->stat,  0,       t->l->out_h,
+                              0,    t->l->out_w, w->scale, w->shift};
 }
 
 /* ---- forward ---- */
@@ -236,42 +244,24 @@ static void make_dz(const struct cpu_task *t, const struct work *w, const struct
         cpu_norm_grad(view, t->k.z, t->k.dout, w->scale, w->k[0], w->k[1], dz);
 }
 
-/* What make_dz reads for rows first..end-1 of the output. */
-static int rows_ahead(const struct cpu_task *t, bool tangent, int first, int end,
-                      struct ahead soon[4])
-{
-    const struct layer *l = t->l;
-    ptrdiff_t pixel = (ptrdiff_t)t->n * pad(l->out_c), step = l->pool ? 2 : 1;
-    ptrdiff_t z = step * l->conv_w * pixel, out = l->out_w * pixel;
-    ptrdiff_t z_all = l->conv_h * l->conv_w * pixel, out_all = l->out_h * out;
-    ptrdiff_t z_end = end * z < z_all ? end * z : z_all;
-    ptrdiff_t out_end = end * out < out_all ? end * out : out_all;
-    soon[0] = floats_ahead(t->k.z, z_all, first * z, z_end);
-    soon[1] = floats_ahead(t->k.dout, out_all, first * out, out_end);
-    if (!tangent)
-        return 2;
-    soon[2] = floats_ahead(t->r.z, z_all, first * z, z_end);
-    soon[3] = floats_ahead(t->r.dout, out_all, first * out, out_end);
-    return 4;
-}
-
 /* The weights' gradient of the first layer, whose dz nobody else needs. */
 static void first_gradient(const struct cpu_task *t, const struct work *w, struct norm_view view,
                            const struct norm_rgrad *constants, struct vec grad)
 {
     const struct layer *l = t->l;
+    struct piece piece = piece_of(l, t->n);
     float *dw = tensor_of(l, grad, t->task, TENSOR_WEIGHT);
-    int step = l->pool ? 2 : 1, rows = rows_at_once(l, t->n);
-    for (int row = 0; row < l->out_h; row += rows) {
-        view.row = row;
-        view.row_end = row + rows < l->out_h ? row + rows : l->out_h;
-        int y_end = view.row_end * step < l->conv_h ? view.row_end * step : l->conv_h;
-        make_dz(t, w, &view, constants, w->dz);
-        struct ahead soon[4];
-        int streams = rows_ahead(t, constants != NULL, view.row_end, view.row_end + rows, soon);
-        cpu_first_dw(l, t->n, (struct conv_pair){t->x, w->dz}, row * step, y_end, dw, row > 0, soon,
-                     streams);
-    }
+    int step = l->pool ? 2 : 1;
+    for (view.row = 0; view.row < l->out_h; view.row = view.row_end)
+        for (view.col = 0; view.col < l->out_w; view.col = view.col_end) {
+            view.row_end = least(view.row + piece.rows, l->out_h);
+            view.col_end = least(view.col + piece.cols, l->out_w);
+            make_dz(t, w, &view, constants, w->dz);
+            struct pixels at = {view.row * step, least(view.row_end * step, l->conv_h), view.col,
+                                l->pool ? l->conv_w : view.col_end};
+            cpu_first_dw(l, t->n, (struct conv_pair){t->x, w->dz}, at, dw, view.row + view.col > 0,
+                         l->pool ? NULL : t->k.z, t->k.dout);
+        }
 }
 
 void cpu_block_backward(const struct cpu_task *t, float *dx, struct vec grad)

@@ -37,7 +37,7 @@ static void add4(float *to, const float *const p[4], float sign, float sign2, pt
 
 static const float *pixel_of(const struct plane *p, int y, int x)
 {
-    return p->at + ((ptrdiff_t)y * p->w + x) * p->pixel;
+    return p->at + (y * p->w + x) * p->n * p->ld;
 }
 
 const float *cpu_read(const struct plane *p, const struct point *v, const struct point *h,
@@ -56,6 +56,19 @@ const float *cpu_read(const struct plane *p, const struct point *v, const struct
         cpu_add(buffer, a, pixel_of(p, v->a, h->b) + skip, (float)h->sign, len);
     }
     return buffer;
+}
+
+const float *cpu_next_read(const struct plane *from, const struct part *p, const struct point *v,
+                           const struct point *h, const struct part *next)
+{
+    ptrdiff_t i = (v - p->v.point) % next->v.points, j = (h - p->h->point) % next->h->points;
+    return pixel_of(from, next->v.point[i].a, next->h->point[j].a) + next->first * from->ld;
+}
+
+ptrdiff_t cpu_result_at(const struct plane *to, int v, int h, const struct part *p)
+{
+    int y = p->v.to[v < p->v.outs ? v : 0], x = p->h->to[h < p->h->outs ? h : 0];
+    return ((y * to->w + x) * to->n + p->first) * to->ld;
 }
 
 /* ---- weights ---- */
@@ -103,10 +116,10 @@ struct conv {
     const struct layer *l;
     int n, terms, k;
     bool back;
-    struct plane from[TERMS_MAX];
+    struct plane from[TERMS_MAX], to;
     struct weights w[TERMS_MAX];
-    float *to, *buffer, *shared;
-    ptrdiff_t to_w, ldx, ldy;
+    float *y, *buffer, *shared; /* y: of `to` */
+    ptrdiff_t ldx, ldy;
 };
 
 static size_t buffers_len(const struct layer *l, bool fast)
@@ -114,12 +127,19 @@ static size_t buffers_len(const struct layer *l, bool fast)
     return fast ? (size_t)(BUFFERED + SETS * SETS) * CHUNK * widest(l) : 0;
 }
 
-static struct conv conv_of(const struct layer *l, int n, bool back, float *to, float *buffers)
+static struct plane plane_of(const struct layer *l, int n, bool z, const float *at)
 {
-    struct conv c = {.l = l, .n = n, .back = back, .k = back ? l->out_c : l->in_c, .to = to};
+    if (z)
+        return (struct plane){at, l->conv_h, l->conv_w, n, pad(l->out_c)};
+    return (struct plane){at, l->in_h, l->in_w, n, pad(l->in_c)};
+}
+
+static struct conv conv_of(const struct layer *l, int n, bool back, float *y, float *buffers)
+{
+    struct conv c = {.l = l, .n = n, .back = back, .k = back ? l->out_c : l->in_c, .y = y};
+    c.to = plane_of(l, n, !back, y);
     c.ldx = pad(c.k);
-    c.ldy = pad(back ? l->in_c : l->out_c);
-    c.to_w = back ? l->in_w : l->conv_w;
+    c.ldy = c.to.ld;
     c.buffer = buffers;
     c.shared = buffers + BUFFERED * CHUNK * c.ldx;
     return c;
@@ -127,7 +147,7 @@ static struct conv conv_of(const struct layer *l, int n, bool back, float *to, f
 
 static void add_term(struct conv *c, const float *x)
 {
-    c->from[c->terms++] = (struct plane){x, c->back ? c->l->conv_w : c->l->in_w, c->n * c->ldx};
+    c->from[c->terms++] = plane_of(c->l, c->n, c->back, x);
 }
 
 /* Products of several outputs, made once: where they are, and for which. */
@@ -142,9 +162,9 @@ struct shared {
 /* y = all products of the part that go to the outputs (vset, hset), plus those of the
  * shared ones that do; false: there are none. */
 static bool multiply(const struct conv *c, const struct part *p, int vset, int hset,
-                     const struct shared *s, float *y)
+                     const struct shared *s, const struct part *next, const float *next_y, float *y)
 {
-    const float *x[PRODUCTS], *w[PRODUCTS], *start[SETS * SETS];
+    const float *x[PRODUCTS], *w[PRODUCTS], *soon[PRODUCTS], *start[SETS * SETS];
     float sign[SETS * SETS], *buffer = c->buffer;
     int count = 0, starts = 0;
     for (int i = 0; s && i < s->count; i++) {
@@ -152,18 +172,22 @@ static bool multiply(const struct conv *c, const struct part *p, int vset, int h
         start[starts] = s->item[i].at;
         starts += sign[starts] != 0;
     }
-    for (const struct point *v = p->v->point; v < p->v->point + p->v->points; v++)
+    for (const struct point *v = p->v.point; v < p->v.point + p->v.points; v++)
         for (const struct point *h = p->h->point; h < p->h->point + p->h->points; h++)
             for (int t = 0; v->set == vset && h->set == hset && t < c->terms; t++) {
                 x[count] = cpu_read(&c->from[t], v, h, p->first * c->ldx, p->rows * c->ldx, buffer);
                 buffer += x[count] == buffer ? p->rows * c->ldx : 0;
+                if (next)
+                    soon[count] = cpu_next_read(&c->from[t], p, v, h, next);
                 w[count++] = c->w[t].at[v->kind][h->kind];
             }
     struct gemm g = {.count = count,
                      .k = c->k,
                      .x = x,
+                     .next_x = next ? soon : NULL,
                      .w = w,
                      .y = y,
+                     .next_y = next_y,
                      .ldx = c->ldx,
                      .ldw = c->ldy,
                      .ldy = c->ldy,
@@ -175,15 +199,17 @@ static bool multiply(const struct conv *c, const struct part *p, int vset, int h
     return count || starts;
 }
 
-static void multiply_shared(const struct conv *c, const struct part *p, struct shared *s)
+static void multiply_shared(const struct conv *c, const struct part *p, const struct part *next,
+                            struct shared *s)
 {
     float *to = c->shared;
     s->count = 0;
-    if (p->v->outs == 1 && p->h->outs == 1)
+    if (p->v.outs == 1 && p->h->outs == 1)
         return;
     for (int vset = 0; vset < SETS; vset++)
         for (int hset = 0; hset < SETS; hset++)
-            if ((vset >= BOTH || hset >= BOTH) && multiply(c, p, vset, hset, NULL, to)) {
+            if ((vset >= BOTH || hset >= BOTH) &&
+                multiply(c, p, vset, hset, NULL, next, NULL, to)) {
                 s->item[s->count].at = to;
                 s->item[s->count].vset = vset;
                 s->item[s->count++].hset = hset;
@@ -191,64 +217,32 @@ static void multiply_shared(const struct conv *c, const struct part *p, struct s
             }
 }
 
-static void multiply_part(const struct conv *c, const struct part *p)
+static void multiply_part(const struct conv *c, const struct part *p, const struct part *next)
 {
     struct shared shared;
-    multiply_shared(c, p, &shared);
-    for (int v = 0; v < p->v->outs; v++)
+    multiply_shared(c, p, next, &shared);
+    for (int v = 0; v < p->v.outs; v++)
         for (int h = 0; h < p->h->outs; h++) {
-            ptrdiff_t pixel = (ptrdiff_t)p->v->to[v] * c->to_w + p->h->to[h];
-            multiply(c, p, v, h, &shared, c->to + (pixel * c->n + p->first) * c->ldy);
+            float *y = c->y + cpu_result_at(&c->to, v, h, p);
+            const float *next_y = next ? c->y + cpu_result_at(&c->to, v, h, next) : NULL;
+            multiply(c, p, v, h, &shared, next, next_y, y);
         }
-}
-
-/* The rows that the next segment reads and writes. */
-struct soon {
-    struct ahead from[TERMS_MAX], to;
-    int left; /* rows of this segment's blocks */
-};
-
-static struct soon rows_soon(const struct conv *c, const struct axis *vertical, int y,
-                             const struct segment *now, const struct runs *runs)
-{
-    struct soon s = {.left = rows_of(runs, c->n)};
-    struct segment next;
-    if (!next_segment(vertical, y, &next))
-        return s;
-    for (int t = 0; t < c->terms; t++)
-        s.from[t] = ahead_of(&c->from[t], vertical->from, last_row(now) + 1, last_row(&next));
-    struct plane to = {c->to, c->to_w, c->n * c->ldy};
-    s.to = ahead_of(&to, vertical->to, next.to[0], next.to[0]);
-    return s;
-}
-
-static void fetch_soon(const struct conv *c, struct soon *s, int rows)
-{
-    double part = (double)rows / s->left;
-    for (int t = 0; t < c->terms; t++)
-        fetch(&s->from[t], part, false);
-    fetch(&s->to, part, true);
-    s->left -= rows;
 }
 
 static void multiply_all(const struct conv *c, bool fast, struct after_row after)
 {
-    struct axis vertical = cpu_axis(c->l, false, c->back, fast);
-    struct runs runs;
-    struct segment v;
-    cpu_runs(c->l, c->back, fast, &runs);
-    for (int y = 0; y < vertical.to; y++) {
-        if (!cpu_segment(&vertical, y, &v))
-            continue;
-        struct soon soon = rows_soon(c, &vertical, y, &v, &runs);
-        for (const struct segment *h = runs.run; h < runs.run + runs.count; h++)
-            for (struct part p = {.v = &v, .h = h}; p.first < h->len * c->n; p.first += p.rows) {
-                p.rows = next_rows(h->len * c->n - p.first, fast ? CHUNK : h->len * c->n);
-                fetch_soon(c, &soon, p.rows);
-                multiply_part(c, &p);
-            }
-        for (int i = 0; after.call && i < v.outs; i++)
-            after.call(after.context, v.to[i]);
+    const bool fetch = plane_is_large(&c->from[0]) || plane_is_large(&c->to);
+    struct parts all;
+    struct part p[2] = {{0}};
+    cpu_parts(c->l, c->n, c->back, fast, fast ? CHUNK : 1 << 20, &all);
+    cpu_next_part(&all, &p[0]);
+    for (bool more = true, odd = false; more; odd = !odd) {
+        struct part *now = &p[odd], *next = &p[!odd];
+        *next = *now;
+        more = cpu_next_part(&all, next);
+        multiply_part(c, now, fetch ? next : NULL);
+        for (int i = 0; after.call && (!more || next->y != now->y) && i < now->v.outs; i++)
+            after.call(after.context, now->v.to[i]);
     }
 }
 

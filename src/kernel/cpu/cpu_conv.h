@@ -28,60 +28,15 @@ INLINE size_t weight_sums(int kinds)
     return (size_t)(kinds * kinds - TAPS * TAPS);
 }
 
-/* Rows first..first+rows-1 of the (pixels x images) of a block: a vertical segment times a
- * run of horizontal ones. */
-struct part {
-    const struct segment *v, *h;
-    int first, rows;
-};
-
-/* The rows of the next part when `left` go in equal parts of at most `most`. */
-INLINE int next_rows(int left, int most)
-{
-    int parts = (left + most - 1) / most;
-    return (left + parts - 1) / parts;
-}
-
-/* The activations of a task: w pixels to a row, `pixel` floats to a pixel. */
+/* The activations of a task: rows of w pixels of n images of `ld` floats. */
 struct plane {
     const float *at;
-    ptrdiff_t w, pixel;
+    ptrdiff_t rows, w, n, ld;
 };
 
-/* Rows first..last of a plane of `rows`; nothing where the plane is small. */
-INLINE struct ahead ahead_of(const struct plane *p, int rows, int first, int last)
+INLINE bool plane_is_large(const struct plane *p)
 {
-    ptrdiff_t row = p->w * p->pixel;
-    return floats_ahead(p->at, row * rows, first * row, (last + 1) * row);
-}
-
-/* The last row that a segment reads. */
-INLINE int last_row(const struct segment *s)
-{
-    int last = -1;
-    for (const struct point *p = s->point; p < s->point + s->points; p++) {
-        last = p->a > last ? p->a : last;
-        last = p->b > last ? p->b : last;
-    }
-    return last;
-}
-
-/* Rows of (pixels x images) in the blocks of a vertical segment. */
-INLINE int rows_of(const struct runs *runs, int n)
-{
-    int rows = 0;
-    for (const struct segment *h = runs->run; h < runs->run + runs->count; h++)
-        rows += h->len * n;
-    return rows;
-}
-
-/* The segment after the one at y; false: there is none. */
-INLINE bool next_segment(const struct axis *a, int y, struct segment *s)
-{
-    while (++y < a->to)
-        if (cpu_segment(a, y, s))
-            return true;
-    return false;
+    return is_large(p->rows * p->w * p->n * p->ld);
 }
 
 /* What a block reads at a product of points: the plane itself, or a sum left in `buffer`;
@@ -89,6 +44,15 @@ INLINE bool next_segment(const struct axis *a, int y, struct segment *s)
 #define cpu_read CPU_NAME(cpu_read)
 const float *cpu_read(const struct plane *p, const struct point *v, const struct point *h,
                       ptrdiff_t skip, ptrdiff_t len, float *buffer);
+/* What the part `next` reads where p has the points v and h: between them, the products'
+ * first pixels are all that a part reads. */
+#define cpu_next_read CPU_NAME(cpu_next_read)
+const float *cpu_next_read(const struct plane *from, const struct part *p, const struct point *v,
+                           const struct point *h, const struct part *next);
+/* Where a part's result (v, h) of its pairs begins in a plane, in floats; it may have but
+ * one of a pair. */
+#define cpu_result_at CPU_NAME(cpu_result_at)
+ptrdiff_t cpu_result_at(const struct plane *to, int v, int h, const struct part *p);
 /* to = a + sign b */
 #define cpu_add CPU_NAME(cpu_add)
 void cpu_add(float *to, const float *a, const float *b, float sign, ptrdiff_t len);

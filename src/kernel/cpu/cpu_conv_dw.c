@@ -18,7 +18,7 @@ enum {
 
 struct list {
     int count, k[LIST];
-    const float *x[LIST], *d[LIST];
+    const float *x[LIST], *d[LIST], *next_x[LIST], *next_d[LIST];
 };
 
 /* Products waiting for cpu_outer, by kind of weights. */
@@ -26,6 +26,7 @@ struct pending {
     const struct layer *l;
     int n, kinds, rows, longest; /* rows and longest list since the last multiply_pending */
     struct plane x, dz;
+    bool fetch; /* what is read after those that wait */
     float *dw[KINDS_MAX][KINDS_MAX];
     bool written[KINDS_MAX][KINDS_MAX];
     struct list list[KINDS_MAX][KINDS_MAX];
@@ -38,7 +39,11 @@ static void multiply_pending(struct pending *q)
     for (int v = 0; v < q->kinds; v++)
         for (int h = 0; h < q->kinds; h++) {
             struct list *list = &q->list[v][h];
-            struct outer o = {list->count, list->k, list->x, list->d, ldx, ldd, ldd};
+            struct outer o = {list->count, list->k, list->x, list->d, ldx, ldd, ldd, NULL, NULL};
+            if (q->fetch) {
+                o.next_x = list->next_x;
+                o.next_d = list->next_d;
+            }
             if (list->count)
                 cpu_outer(&o, q->l->in_c, ldd, q->dw[v][h], q->written[v][h]);
             q->written[v][h] |= list->count > 0;
@@ -62,23 +67,27 @@ static struct point outputs_of(const struct segment *s, int set)
 static const float *read_pending(struct pending *q, const struct plane *from, const struct point *v,
                                  const struct point *h, const struct part *p)
 {
-    ptrdiff_t ld = from->pixel / q->n;
-    const float *at = cpu_read(from, v, h, p->first * ld, p->rows * ld, q->next);
-    q->next += at == q->next ? p->rows * ld : 0;
+    const float *at = cpu_read(from, v, h, p->first * from->ld, p->rows * from->ld, q->next);
+    q->next += at == q->next ? p->rows * from->ld : 0;
     return at;
 }
 
-static void add_part(struct pending *q, const struct part *p)
+static void add_part(struct pending *q, const struct part *p, const struct part *next)
 {
     const float *d[SETS][SETS] = {{0}};
-    for (const struct point *v = p->v->point; v < p->v->point + p->v->points; v++)
+    for (const struct point *v = p->v.point; v < p->v.point + p->v.points; v++)
         for (const struct point *h = p->h->point; h < p->h->point + p->h->points; h++) {
             if (!d[v->set][h->set]) {
-                struct point dv = outputs_of(p->v, v->set), dh = outputs_of(p->h, h->set);
+                struct point dv = outputs_of(&p->v, v->set), dh = outputs_of(p->h, h->set);
                 d[v->set][h->set] = read_pending(q, &q->dz, &dv, &dh, p);
             }
             struct list *list = &q->list[v->kind][h->kind];
             list->x[list->count] = read_pending(q, &q->x, v, h, p);
+            if (q->fetch) {
+                list->next_x[list->count] = cpu_next_read(&q->x, p, v, h, next);
+                list->next_d[list->count] =
+                    q->dz.at + cpu_result_at(&q->dz, v->set == SECOND, h->set == SECOND, next);
+            }
             list->d[list->count] = d[v->set][h->set];
             list->k[list->count++] = p->rows;
             q->longest = list->count > q->longest ? list->count : q->longest;
@@ -97,31 +106,21 @@ static bool is_full(const struct pending *q, bool fast, const struct part *p)
 
 static void add_pair(struct pending *q, bool fast, const struct conv_pair *pair)
 {
-    struct axis vertical = cpu_axis(q->l, false, false, fast);
-    struct runs runs;
-    struct segment v, next;
-    cpu_runs(q->l, false, fast, &runs);
-    q->x = (struct plane){pair->x, q->l->in_w, (ptrdiff_t)q->n * pad(q->l->in_c)};
-    q->dz = (struct plane){pair->dz, q->l->conv_w, (ptrdiff_t)q->n * pad(q->l->out_c)};
-    for (int y = 0; y < vertical.to; y++) {
-        if (!cpu_segment(&vertical, y, &v))
-            continue;
-        struct ahead x = {0}, dz = {0};
-        int left = rows_of(&runs, q->n);
-        if (next_segment(&vertical, y, &next)) {
-            x = ahead_of(&q->x, vertical.from, last_row(&v) + 1, last_row(&next));
-            dz = ahead_of(&q->dz, vertical.to, next.to[0], next.to[next.outs - 1]);
-        }
-        for (const struct segment *h = runs.run; h < runs.run + runs.count; h++)
-            for (struct part p = {.v = &v, .h = h}; p.first < h->len * q->n; p.first += p.rows) {
-                p.rows = next_rows(h->len * q->n - p.first, fast ? CHUNK : ENOUGH);
-                fetch(&x, (double)p.rows / left, false);
-                fetch(&dz, (double)p.rows / left, false);
-                left -= p.rows;
-                if (is_full(q, fast, &p))
-                    multiply_pending(q);
-                add_part(q, &p);
-            }
+    const struct layer *l = q->l;
+    enum { AHEAD = 3 }; /* parts: about as many as wait */
+    struct parts all;
+    struct part now = {0}, next = {0};
+    cpu_parts(l, q->n, false, fast, fast ? CHUNK : ENOUGH, &all);
+    q->x = (struct plane){pair->x, l->in_h, l->in_w, q->n, pad(l->in_c)};
+    q->dz = (struct plane){pair->dz, l->conv_h, l->conv_w, q->n, pad(l->out_c)};
+    q->fetch = plane_is_large(&q->x);
+    for (int i = 0; i < AHEAD; i++)
+        cpu_next_part(&all, &next);
+    while (cpu_next_part(&all, &now)) {
+        cpu_next_part(&all, &next);
+        if (is_full(q, fast, &now))
+            multiply_pending(q);
+        add_part(q, &now, &next);
     }
     multiply_pending(q);
 }
@@ -167,13 +166,19 @@ void cpu_conv_dw(const struct layer *l, int n, const struct conv_pair *pair, int
 {
     bool fast = fast_plan_pays(l, n);
     size_t len = (size_t)l->in_c * (size_t)pad(l->out_c);
-    struct pending q = {.l = l, .n = n, .kinds = cpu_kinds(l, fast), .sums = scratch};
-    q.next = q.sums;
+    struct pending q; /* its lists are long: nothing is cleared in vain */
+    q.l = l;
+    q.n = n;
+    q.kinds = cpu_kinds(l, fast);
+    q.rows = q.longest = 0;
+    q.next = q.sums = scratch;
     q.sums_end = q.sums + sums_len(l, fast);
     float *room = q.sums_end;
     for (int y = 0; y < q.kinds; y++)
         for (int x = 0; x < q.kinds; x++) {
             bool tap = y < TAPS && x < TAPS;
+            q.written[y][x] = false;
+            q.list[y][x].count = 0;
             q.dw[y][x] = tap ? dw + (size_t)(y * TAPS + x) * len : room;
             room += tap ? 0 : len;
         }

@@ -95,7 +95,7 @@ static void weight_gradients(const struct cpu_task *t, const float *const x[2],
         const float *xs[2] = {x[0] + (ptrdiff_t)p * t->n * v.ld, NULL};
         if (pairs == 2)
             xs[1] = x[1] + (ptrdiff_t)p * t->n * v.ld;
-        struct outer o = {pairs, (const int[2]){t->n, t->n}, xs, d, v.ld, v.out, v.out};
+        struct outer o = {pairs, (const int[2]){t->n, t->n}, xs, d, v.ld, v.out, v.out, NULL, NULL};
         cpu_outer(&o, v.k, v.out, dw + (ptrdiff_t)p * v.k * v.out, false);
     }
     memset(db, 0, (size_t)v.out * sizeof *db);

@@ -2,111 +2,132 @@
  *
  * It has too few channels for one matrix product per tap.  Instead the input is kept as
  * columns of three pixels, [x][ky][channel], for every row of z: three columns that
- * follow each other are the window of a pixel, and a row of pixels is one product with a
- * matrix whose rows overlap.
+ * follow each other are the window of a pixel, and a strip of windows is one product with
+ * a matrix whose rows overlap, or lie an image apart.
  */
 #include "cpu.h"
 
-/* Columns of z that lie together: x, x + step, .. */
-struct stretch {
-    int x, to, len, step;
+/* Windows that are multiplied together: those of pixel x in all images, so that rows of z
+ * lie together; with few images those of an image's pixels x, x + phases, .. */
+struct strip {
+    int x, image, rows;
+    ptrdiff_t ldx;
 };
 
-static struct stretch stretch_of(const struct layer *l, int phase)
+/* The k-th strip of a row. */
+static struct strip strip_of(const struct layer *l, int n, int k, int phases)
 {
-    int phases = z_phases(l);
-    return (struct stretch){phase, phase_start(phase, l->conv_w, phases),
-                            phase_len(phase, l->conv_w, phases), phases};
+    if (by_pixel(n))
+        return (struct strip){k, 0, n, (ptrdiff_t)in_len(l)};
+    int phase = k % phases;
+    return (struct strip){phase, k / phases, phase_len(phase, l->conv_w, phases),
+                          (ptrdiff_t)phases * l->stride * 3 * l->in_c};
 }
 
-/* The window of column x of row y of z, and how far it is to that of column x + s.step. */
-static const float *window(const struct layer *l, const float *images, int i, int y, int x)
+static int strips_of(const struct layer *l, int n, int phases)
 {
-    ptrdiff_t column = (ptrdiff_t)y * (l->in_w + 2) + (ptrdiff_t)x * l->stride;
-    return images + i * (ptrdiff_t)in_len(l) + column * 3 * l->in_c;
+    return by_pixel(n) ? l->conv_w : n * phases;
 }
 
-static ptrdiff_t window_step(const struct layer *l, struct stretch s)
+/* Its first window in row y. */
+static const float *windows(const struct layer *l, const float *images, int y, struct strip s)
 {
-    return (ptrdiff_t)s.step * l->stride * 3 * l->in_c;
+    ptrdiff_t column = (ptrdiff_t)y * (l->in_w + 2) + s.x * l->stride;
+    return images + s.image * (ptrdiff_t)in_len(l) + column * 3 * l->in_c;
 }
 
-static ptrdiff_t z_at(const struct layer *l, int n, int y, struct stretch s, int i)
+/* Fetches the x-th share of row y of the windows: as many streams as images are more than a
+ * core follows. */
+static void fetch_windows(const struct layer *l, int n, const float *images, int y, int x)
 {
-    return (((ptrdiff_t)y * l->conv_w + s.to) * n + i) * pad(l->out_c);
-}
-
-static void stretch_forward(const struct layer *l, int n, int y, struct stretch s,
-                            const struct conv_term *term, float *z, struct ahead *soon)
-{
-    for (int i = 0; i < n; i++) {
-        fetch(soon, 1.0 / (n * z_phases(l)), true);
-        const float *x = window(l, term->x, i, y, s.x);
-        struct gemm g = {.count = 1,
-                         .k = 9 * l->in_c,
-                         .x = &x,
-                         .w = &term->w,
-                         .y = z + z_at(l, n, y, s, i),
-                         .ldx = window_step(l, s),
-                         .ldw = pad(l->out_c),
-                         .ldy = (ptrdiff_t)n * pad(l->out_c)};
-        cpu_gemm(&g, s.len, pad(l->out_c));
-    }
+    const ptrdiff_t row = (ptrdiff_t)(l->in_w + 2) * 3 * l->in_c, image = (ptrdiff_t)in_len(l);
+    for (int i = n * x / l->conv_w; i < n * (x + 1) / l->conv_w; i++)
+        for (ptrdiff_t at = row * y; at < row * (y + 1); at += LINE)
+            __builtin_prefetch(images + i * image + at, 0, 2);
 }
 
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after)
 {
-    ptrdiff_t row = (ptrdiff_t)l->conv_w * n * pad(l->out_c), all = row * l->conv_h;
-    for (int y = 0; y < l->conv_h; y++) {
-        struct ahead soon =
-            floats_ahead(z, all, (y + 1) * row, y + 2 < l->conv_h ? (y + 2) * row : all);
-        for (int phase = 0; phase < z_phases(l); phase++)
-            stretch_forward(l, n, y, stretch_of(l, phase), term, z, &soon);
+    enum { AHEAD = 8 }; /* pixels */
+    const int c = pad(l->out_c), w = l->conv_w, phases = z_phases(l);
+    const bool fetch = by_pixel(n) && is_large((ptrdiff_t)l->conv_h * w * n * c);
+    for (int y = 0; y < l->conv_h; y++, z += (ptrdiff_t)w * n * c) {
+        for (int k = 0; k < strips_of(l, n, phases); k++) {
+            struct strip s = strip_of(l, n, k, phases);
+            const float *x = windows(l, term->x, y, s);
+            struct gemm g = {.count = 1,
+                             .k = 9 * l->in_c,
+                             .x = &x,
+                             .w = &term->w,
+                             .y = z + ((ptrdiff_t)z_place(l, s.x) * n + s.image) * c,
+                             .ldx = s.ldx,
+                             .ldw = c,
+                             .ldy = by_pixel(n) ? c : n * c};
+            if (fetch && y + 1 < l->conv_h) {
+                int next = (k + AHEAD) % w, row = (k + AHEAD) / w;
+                g.next_y = z + (ptrdiff_t)(row * w + z_place(l, next)) * n * c;
+                fetch_windows(l, n, term->x, y + 1, k);
+            }
+            cpu_gemm(&g, s.rows, c);
+        }
         if (after.call)
             after.call(after.context, y);
     }
 }
 
-/* Pixels that wait for cpu_outer. */
+/* Strips that wait for cpu_outer. */
 enum { AT_ONCE = 64 };
 struct pending {
-    const struct layer *l;
-    int n, count, k[AT_ONCE];
-    const float *x[AT_ONCE], *d[AT_ONCE];
-    float *dw;
-    bool written;
+    int count, k[AT_ONCE];
+    const float *x[AT_ONCE], *d[AT_ONCE], *next_z[AT_ONCE], *next_dout[AT_ONCE];
 };
 
-static void multiply_pending(struct pending *q)
+static void multiply_pending(struct pending *q, const struct layer *l, int n, bool fetch, float *dw,
+                             bool *add)
 {
-    int ldd = pad(q->l->out_c);
-    struct outer o = {
-        q->count, q->k, q->x, q->d, window_step(q->l, stretch_of(q->l, 0)), (ptrdiff_t)q->n * ldd,
-        ldd};
+    int c = pad(l->out_c);
+    struct outer o = {.count = q->count,
+                      .k = q->k,
+                      .x = q->x,
+                      .d = q->d,
+                      .ldx = strip_of(l, n, 0, 1).ldx,
+                      .ldd = by_pixel(n) ? c : n * c,
+                      .ldy = c,
+                      .next_x = fetch ? q->next_z : NULL,
+                      .next_d = fetch ? q->next_dout : NULL};
     if (q->count)
-        cpu_outer(&o, 9 * q->l->in_c, ldd, q->dw, q->written);
-    q->written |= q->count > 0;
+        cpu_outer(&o, 9 * l->in_c, c, dw, *add);
+    *add |= q->count > 0;
     q->count = 0;
 }
 
-void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, int y, int y_end, float *dw,
-                  bool add, struct ahead *soon, int streams)
+void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, struct pixels at, float *dw,
+                  bool add, const float *z, const float *dout)
 {
-    struct pending q = {.l = l, .n = n, .dw = dw, .written = add};
-    int left = (y_end - y) * z_phases(l) * n;
-    for (int row = y; row < y_end; row++)
-        for (int phase = 0; phase < z_phases(l); phase++)
-            for (int i = 0; i < n; i++) {
-                struct stretch s = stretch_of(l, phase);
-                q.x[q.count] = window(l, pair.x, i, row, s.x);
-                q.d[q.count] = pair.dz + z_at(l, n, row - y, s, i);
-                q.k[q.count++] = s.len;
-                for (int k = 0; k < streams; k++)
-                    fetch(&soon[k], 1.0 / left, false);
-                left--;
-                if (q.count == AT_ONCE)
-                    multiply_pending(&q);
+    const int w = l->conv_w, last = l->conv_h * w - 1;
+    const ptrdiff_t pixel = (ptrdiff_t)n * pad(l->out_c);
+    const bool fetch = z && by_pixel(n) && is_large((last + 1) * pixel);
+    const int from = by_pixel(n) ? at.x : 0, end = by_pixel(n) ? at.x_end : n;
+    struct pending q;
+    q.count = 0;
+    for (int y = at.y; y < at.y_end; y++, pair.dz += w * pixel)
+        for (int k = from; k < end; k++) {
+            struct strip s = strip_of(l, n, k, 1);
+            if (fetch) {
+                int next = y * w + k + at.x_end - at.x;
+                next = next < last ? next : last;
+                ptrdiff_t skip = (next / w * w + z_place(l, next % w)) * pixel;
+                q.next_z[q.count] = z + skip;
+                q.next_dout[q.count] = dout + skip;
+                if (y + 1 < l->conv_h)
+                    fetch_windows(l, n, pair.x, y + 1, k);
             }
-    multiply_pending(&q);
+            q.x[q.count] = windows(l, pair.x, y, s);
+            q.d[q.count] = pair.dz + (by_pixel(n) ? k - at.x : 0) * pixel + s.image * pad(l->out_c);
+            q.k[q.count++] = s.rows;
+            if (q.count == AT_ONCE)
+                multiply_pending(&q, l, n, fetch, dw, &add);
+        }
+    multiply_pending(&q, l, n, fetch, dw, &add);
 }

@@ -4,7 +4,8 @@
  * a list of operand pairs: the taps of a convolution, or the rows of an image.  The
  * tile is written once as a template whose R and C become constants, and is picked
  * from a table.  Rows and columns are dealt out evenly, so that 7 rows are 4 + 3 and
- * not 6 + 1.
+ * not 6 + 1.  A tile that fetches what comes next is a template's other instance: it
+ * costs a percent where everything is in cache.
  */
 #include "cpu.h"
 
@@ -41,6 +42,16 @@ INLINE void tile_add(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], const
     }
 }
 
+/* To be written soon. */
+INLINE void tile_fetch(const int R, const int C, const float *y, ptrdiff_t ldy)
+{
+    EACH_ROW(R)
+    {
+        EACH_COL(C) __builtin_prefetch(y + c * LANES, 1, 2);
+        y += ldy;
+    }
+}
+
 INLINE void tile_end(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], float *y, ptrdiff_t ldy)
 {
     EACH_ROW(R)
@@ -52,16 +63,19 @@ INLINE void tile_end(const int R, const int C, vf acc[ROWS_MAX][COLS_MAX], float
 
 /* One tile of cpu_gemm, `x_at`, `w_at` and `y_at` floats into the operands.  Rows are
  * addressed from every third pointer, which x86 can express without a register per row. */
-INLINE void gemm_tile(const int R, const int C, const struct gemm *g, ptrdiff_t x_at,
-                      ptrdiff_t w_at, ptrdiff_t y_at)
+INLINE void gemm_tile(const int R, const int C, const bool fetch, const struct gemm *g,
+                      ptrdiff_t x_at, ptrdiff_t w_at, ptrdiff_t y_at)
 {
     vf acc[ROWS_MAX][COLS_MAX];
     const ptrdiff_t ldx = g->ldx, ldw = g->ldw;
     tile_clear(R, C, acc);
+    if (fetch && g->next_y)
+        tile_fetch(R, C, g->next_y + y_at, g->ldy);
     for (int i = 0; i < g->starts; i++)
         tile_add(R, C, acc, g->start[i] + y_at, g->sign[i], g->ldy);
     for (int i = 0; i < g->count; i++) {
         const float *w = g->w[i] + w_at, *x[(ROWS_MAX + 2) / 3];
+        const float *next = fetch ? (g->next_x ? g->next_x : g->x)[i] + x_at : NULL;
         UNROLL for (int r = 0; r < R; r += 3) x[r / 3] = g->x[i] + x_at + r * ldx;
         UNROLL_BY_4 for (int k = 0; k < g->k; k++)
         {
@@ -74,14 +88,18 @@ INLINE void gemm_tile(const int R, const int C, const struct gemm *g, ptrdiff_t 
             }
             UNROLL for (int r = 0; r < R; r += 3) x[r / 3]++;
             w += ldw;
+            if (fetch) {
+                __builtin_prefetch(next, 0, 2);
+                next += LINE;
+            }
         }
     }
     tile_end(R, C, acc, g->y + y_at, g->ldy);
 }
 
 /* One tile of cpu_outer. */
-INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_t x_at,
-                       ptrdiff_t d_at, float *y, bool add)
+INLINE void outer_tile(const int R, const int C, const bool fetch, const struct outer *o,
+                       ptrdiff_t x_at, ptrdiff_t d_at, float *y, bool add)
 {
     vf acc[ROWS_MAX][COLS_MAX];
     const ptrdiff_t ldx = o->ldx, ldd = o->ldd;
@@ -90,6 +108,9 @@ INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_
         tile_add(R, C, acc, y, 1, o->ldy);
     for (int i = 0; i < o->count; i++) {
         const float *x = o->x[i] + x_at, *d = o->d[i] + d_at;
+        ptrdiff_t tile = fetch ? x_at * o->k[i] / R * LINE : 0;
+        const float *next_x = fetch ? o->next_x[i] + tile : NULL;
+        const float *next_d = fetch ? o->next_d[i] + tile : NULL;
         for (int k = 0; k < o->k[i]; k++, x += ldx, d += ldd) {
             vf b[COLS_MAX];
             EACH_COL(C) b[c] = load(d + c * LANES);
@@ -97,6 +118,12 @@ INLINE void outer_tile(const int R, const int C, const struct outer *o, ptrdiff_
             {
                 vf a = x[r] - (vf){0};
                 EACH_COL(C) acc[r][c] += a * b[c];
+            }
+            if (fetch) {
+                __builtin_prefetch(next_x, 0, 2);
+                __builtin_prefetch(next_d, 0, 2);
+                next_x += LINE;
+                next_d += LINE;
             }
         }
     }
@@ -110,15 +137,27 @@ typedef void outer_fn(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, flo
     static void gemm_##R##x##C(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at,               \
                                ptrdiff_t y_at)                                                     \
     {                                                                                              \
-        gemm_tile(R, C, g, x_at, w_at, y_at);                                                      \
+        gemm_tile(R, C, false, g, x_at, w_at, y_at);                                               \
+    }                                                                                              \
+    static void fetching_##R##x##C(const struct gemm *g, ptrdiff_t x_at, ptrdiff_t w_at,           \
+                                   ptrdiff_t y_at)                                                 \
+    {                                                                                              \
+        gemm_tile(R, C, true, g, x_at, w_at, y_at);                                                \
     }                                                                                              \
     static void outer_##R##x##C(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, float *y,   \
                                 bool add)                                                          \
     {                                                                                              \
-        outer_tile(R, C, o, x_at, d_at, y, add);                                                   \
+        outer_tile(R, C, false, o, x_at, d_at, y, add);                                            \
+    }                                                                                              \
+    static void fetching_outer_##R##x##C(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at,    \
+                                         float *y, bool add)                                       \
+    {                                                                                              \
+        outer_tile(R, C, true, o, x_at, d_at, y, add);                                             \
     }
-#define GEMM(R, C)  [C][R] = gemm_##R##x##C,
-#define OUTER(R, C) [C][R] = outer_##R##x##C,
+#define GEMM(R, C)           [C][R] = gemm_##R##x##C,
+#define FETCHING(R, C)       [C][R] = fetching_##R##x##C,
+#define OUTER(R, C)          [C][R] = outer_##R##x##C,
+#define FETCHING_OUTER(R, C) [C][R] = fetching_outer_##R##x##C,
 
 #define UP_TO_6(X, C)  X(1, C) X(2, C) X(3, C) X(4, C) X(5, C) X(6, C)
 #define UP_TO_7(X, C)  UP_TO_6(X, C) X(7, C)
@@ -131,8 +170,10 @@ typedef void outer_fn(const struct outer *o, ptrdiff_t x_at, ptrdiff_t d_at, flo
 #endif
 
 TILES(DEFINE)
-static gemm_fn *const gemm_tiles[COLS_MAX + 1][ROWS_MAX + 1] = {TILES(GEMM)};
-static outer_fn *const outer_tiles[COLS_MAX + 1][ROWS_MAX + 1] = {TILES(OUTER)};
+static gemm_fn *const gemm_tiles[2][COLS_MAX + 1][ROWS_MAX + 1] = {{TILES(GEMM)},
+                                                                   {TILES(FETCHING)}};
+static outer_fn *const outer_tiles[2][COLS_MAX + 1][ROWS_MAX + 1] = {{TILES(OUTER)},
+                                                                     {TILES(FETCHING_OUTER)}};
 
 /* The size of the next part when `left` are dealt out in parts of at most `most`. */
 static int next_part(int left, int most)
@@ -148,7 +189,8 @@ void cpu_gemm(const struct gemm *g, int rows, int cols)
         C = next_part(vectors - c, COLS_MAX);
         for (int r = 0, R; r < rows; r += R) {
             R = next_part(rows - r, rows_max[C]);
-            gemm_tiles[C][R](g, r * g->ldx, c * LANES, r * g->ldy + c * LANES);
+            gemm_tiles[g->next_x || g->next_y][C][R](g, r * g->ldx, c * LANES,
+                                                     r * g->ldy + c * LANES);
         }
     }
 }
@@ -160,7 +202,7 @@ void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add)
         C = next_part(vectors - c, COLS_MAX);
         for (int r = 0, R; r < rows; r += R) {
             R = next_part(rows - r, rows_max[C]);
-            outer_tiles[C][R](o, r, c * LANES, y + r * o->ldy + c * LANES, add);
+            outer_tiles[o->next_x != NULL][C][R](o, r, c * LANES, y + r * o->ldy + c * LANES, add);
         }
     }
 }

@@ -54,6 +54,12 @@ struct window {
     size_t out, z[4];
 };
 
+/* Whether z and the output lie alike. */
+INLINE bool lies_alike(const struct layer *l)
+{
+    return !l->pool && z_phases(l) == PHASES;
+}
+
 INLINE struct window window_at(const struct norm_view *v, int oy, int ox)
 {
     const struct layer *l = v->l;
@@ -71,11 +77,32 @@ INLINE struct window window_at(const struct norm_view *v, int oy, int ox)
     return w;
 }
 
-/* The first float of the first row of z in the view. */
-INLINE size_t first_z(const struct norm_view *v)
+/* The same where the order does not matter: as they lie in memory, if both do alike. */
+INLINE struct window any_window(const struct norm_view *v, int oy, int i)
 {
-    size_t rows = (size_t)(v->row * (v->l->pool ? 2 : 1));
-    return rows * (size_t)v->l->conv_w * (size_t)(v->n * pad(v->l->out_c));
+    size_t pixel = (size_t)v->n * (size_t)pad(v->l->out_c);
+    size_t at = (size_t)(oy * v->l->out_w + i) * pixel;
+    return lies_alike(v->l) ? (struct window){at, {at}} : window_at(v, oy, i);
+}
+
+/* Where dz of a window goes: as z lies, or in the order of x. */
+struct place {
+    size_t z[4];
+};
+
+INLINE struct place dz_at(const int P, const struct norm_view *v, const struct window *w, int oy,
+                          int ox)
+{
+    struct place to;
+    EACH_PIXEL(P)
+    {
+        int inside = w->z[p] == w->z[0] ? 0 : p;
+        int y = P == 1 ? oy - v->row : 2 * (oy - v->row) + inside / 2;
+        int x = P == 1 ? ox - v->col : 2 * ox + inside % 2;
+        size_t pixel = (size_t)(v->n * pad(v->l->out_c));
+        to.z[p] = is_first(v->l) ? (size_t)(y * v->l->conv_w + x) * pixel : w->z[p];
+    }
+    return to;
 }
 
 /* Masks of the pixels of a window whose unit passed its value on; at most one per lane. */
@@ -134,12 +161,12 @@ void cpu_norm_add_row(const struct norm_view *v, int y, const float *z, const fl
 INLINE void apply(const int C, const int P, int at, const struct norm_view *v, int oy,
                   const float *z, float *out)
 {
-    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
+    const int channels = pad(v->l->out_c), end = v->n * channels;
     vf scale[COLS_MAX], shift[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
-    for (int ox = 0; ox < width; ox++) {
-        struct window w = window_at(v, oy, ox);
+    for (int ox = v->col; ox < v->col_end; ox++) {
+        struct window w = any_window(v, oy, ox);
         for (int e = at; e < end; e += channels)
             EACH_COL(C)
             {
@@ -165,14 +192,14 @@ INLINE void grad_sums(const int C, const int P, int at, const struct norm_view *
                       const float *z, const float *dout, const float *mu, float *sum,
                       float *product)
 {
-    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
+    const int channels = pad(v->l->out_c), end = v->n * channels;
     vf scale[COLS_MAX], shift[COLS_MAX], mean[COLS_MAX], a[COLS_MAX], b[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, mu + at, mean);
     EACH_COL(C) a[c] = b[c] = (vf){0};
-    for (int ox = 0; ox < width; ox++) {
-        struct window w = window_at(v, oy, ox);
+    for (int ox = v->col; ox < v->col_end; ox++) {
+        struct window w = any_window(v, oy, ox);
         for (int e = at; e < end; e += channels)
             EACH_COL(C)
             {
@@ -201,16 +228,16 @@ INLINE void grad(const int C, const int P, int at, const struct norm_view *v, in
                  const float *z, const float *dout, const float *kd, const float *kz,
                  const float *k, float *dz)
 {
-    const int channels = pad(v->l->out_c), n = v->n, stat = v->stat, width = v->l->out_w;
-    const size_t skip = first_z(v);
+    const int channels = pad(v->l->out_c), n = v->n, stat = v->stat;
     vf scale[COLS_MAX], shift[COLS_MAX], cd[COLS_MAX], cz[COLS_MAX], c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, kd + at, cd);
     load_columns(C, kz + at, cz);
     load_columns(C, k + at, c0);
-    for (int ox = 0; ox < width; ox++) {
+    for (int ox = v->col; ox < v->col_end; ox++) {
         struct window w = window_at(v, oy, ox);
+        struct place to = dz_at(P, v, &w, oy, ox);
         for (int i = 0; i < n; i++)
             EACH_COL(C)
             {
@@ -223,7 +250,7 @@ INLINE void grad(const int C, const int P, int at, const struct norm_view *v, in
                     vf all = {0};
                     if (i < stat)
                         all = load(z + w.z[p] + e) * cz[c] + c0[c];
-                    store(dz + (w.z[p] - skip) + e, where(on[p], d) + all);
+                    store(dz + to.z[p] + e, where(on[p], d) + all);
                 }
             }
     }
@@ -241,15 +268,15 @@ INLINE void rapply(const int C, const int P, int at, const struct norm_view *v, 
                    const float *z, const float *rz, const float *kr, const float *kz,
                    const float *k, float *rout)
 {
-    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
+    const int channels = pad(v->l->out_c), end = v->n * channels;
     vf scale[COLS_MAX], shift[COLS_MAX], cr[COLS_MAX], cz[COLS_MAX], c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, kr + at, cr);
     load_columns(C, kz + at, cz);
     load_columns(C, k + at, c0);
-    for (int ox = 0; ox < width; ox++) {
-        struct window w = window_at(v, oy, ox);
+    for (int ox = v->col; ox < v->col_end; ox++) {
+        struct window w = any_window(v, oy, ox);
         for (int e = at; e < end; e += channels)
             EACH_COL(C)
             {
@@ -276,15 +303,15 @@ INLINE void rgrad_sums(const int C, const int P, int at, const struct norm_view 
                        const float *z, const float *rz, const float *dout, const float *rdout,
                        const float *mu, const float *m1, float *sum, float *product)
 {
-    const int channels = pad(v->l->out_c), end = v->n * channels, width = v->l->out_w;
+    const int channels = pad(v->l->out_c), end = v->n * channels;
     vf scale[COLS_MAX], shift[COLS_MAX], mean[COLS_MAX], rmean[COLS_MAX], a[COLS_MAX], b[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
     load_columns(C, mu + at, mean);
     load_columns(C, m1 + at, rmean);
     EACH_COL(C) a[c] = b[c] = (vf){0};
-    for (int ox = 0; ox < width; ox++) {
-        struct window w = window_at(v, oy, ox);
+    for (int ox = v->col; ox < v->col_end; ox++) {
+        struct window w = any_window(v, oy, ox);
         for (int e = at; e < end; e += channels)
             EACH_COL(C)
             {
@@ -316,8 +343,7 @@ INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, i
                   const float *z, const float *rz, const float *dout, const float *rdout,
                   const struct norm_rgrad *k, float *rdz)
 {
-    const int channels = pad(v->l->out_c), n = v->n, stat = v->stat, width = v->l->out_w;
-    const size_t skip = first_z(v);
+    const int channels = pad(v->l->out_c), n = v->n, stat = v->stat;
     vf scale[COLS_MAX], shift[COLS_MAX], cr[COLS_MAX], cd[COLS_MAX], crz[COLS_MAX], cz[COLS_MAX],
         c0[COLS_MAX];
     load_columns(C, v->scale + at, scale);
@@ -327,8 +353,9 @@ INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, i
     load_columns(C, k->krz + at, crz);
     load_columns(C, k->kz + at, cz);
     load_columns(C, k->k + at, c0);
-    for (int ox = 0; ox < width; ox++) {
+    for (int ox = v->col; ox < v->col_end; ox++) {
         struct window w = window_at(v, oy, ox);
+        struct place to = dz_at(P, v, &w, oy, ox);
         for (int i = 0; i < n; i++)
             EACH_COL(C)
             {
@@ -342,7 +369,7 @@ INLINE void rgrad(const int C, const int P, int at, const struct norm_view *v, i
                     if (i < stat)
                         all =
                             crz[c] * load(rz + w.z[p] + e) + (cz[c] * load(z + w.z[p] + e) + c0[c]);
-                    store(rdz + (w.z[p] - skip) + e, where(on[p], d) + all);
+                    store(rdz + to.z[p] + e, where(on[p], d) + all);
                 }
             }
     }

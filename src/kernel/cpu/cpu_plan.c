@@ -147,3 +147,42 @@ void cpu_runs(const struct layer *l, bool back, bool fast, struct runs *r)
         r->run[r->count++] = s;
     }
 }
+
+/* ---- parts ---- */
+
+void cpu_parts(const struct layer *l, int n, bool back, bool fast, int most, struct parts *all)
+{
+    all->vertical = cpu_axis(l, false, back, fast);
+    cpu_runs(l, back, fast, &all->runs);
+    all->n = n;
+    all->most = most;
+}
+
+/* The rows of the next part when `left` go in equal parts of at most `most`. */
+static int next_rows(int left, int most)
+{
+    int parts = (left + most - 1) / most;
+    return (left + parts - 1) / parts;
+}
+
+bool cpu_next_part(const struct parts *all, struct part *p)
+{
+    const struct segment *h = p->h;
+    int first = p->first + p->rows;
+    if (h && first == h->len * all->n) {
+        h++;
+        first = 0;
+    }
+    if (!h || h == all->runs.run + all->runs.count) {
+        while (p->y < all->vertical.to && !cpu_segment(&all->vertical, p->y, &p->v))
+            p->y++;
+        if (p->y == all->vertical.to)
+            return false;
+        p->y++;
+        h = all->runs.run;
+    }
+    p->h = h;
+    p->first = first;
+    p->rows = next_rows(h->len * all->n - first, all->most);
+    return true;
+}

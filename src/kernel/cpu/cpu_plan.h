@@ -64,6 +64,27 @@ void cpu_runs(const struct layer *l, bool back, bool fast, struct runs *r);
 int cpu_kinds(const struct layer *l, bool fast);
 const float *cpu_kind_taps(const struct layer *l, int kind);
 
+/* Rows first..first+rows-1 of the (pixels x images) of a block: a vertical segment times a
+ * run of horizontal ones.  All zeros: the one before the first. */
+struct part {
+    int y, first, rows; /* y: where the next vertical segment is looked for */
+    struct segment v;
+    const struct segment *h;
+};
+
+/* The parts of a convolution, row by row. */
+struct parts {
+    struct axis vertical;
+    struct runs runs;
+    int n, most; /* images; rows of a part */
+};
+
+#define cpu_parts     CPU_NAME(cpu_parts)
+#define cpu_next_part CPU_NAME(cpu_next_part)
+void cpu_parts(const struct layer *l, int n, bool back, bool fast, int most, struct parts *all);
+/* From p to the part after it; false: there is none, and p stays. */
+bool cpu_next_part(const struct parts *all, struct part *p);
+
 /* What a set multiplies a product by before it is added to result `out` of a pair. */
 INLINE float set_sign(int set, int out)
 {
