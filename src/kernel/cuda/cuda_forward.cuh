@@ -62,12 +62,12 @@ static __device__ __forceinline__ void stage_weights(const struct conv_args &a, 
 {
     const struct product &p = a.plan.forward;
     int shift = log2_of(p.chunk), quads = (9 * p.chunk + 7) / 8 * 2;
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < NT * 8 / FORWARD_WARPS; i++) {
         int row = threadIdx.x / 32 + i * FORWARD_WARPS, o = c0 + channel_of_column(row);
         const float *from = w + o * 9 * a.in_c + i0;
         float *line = to + row * p.weights;
-#pragma unroll
+#pragma unroll 2
         for (int turn = 0; turn < (quads + 31) / 32; turn++) {
             int q = turn * 128 + threadIdx.x % 32 * 4, tap = q >> shift, c = q & (p.chunk - 1);
             if (q >= quads * 4)
@@ -165,31 +165,29 @@ static __device__ __forceinline__ void multiply_step(const float *const (&row)[4
             mma(acc[m][n], rows[m], nudge(b[n].x), nudge(b[n].y));
 }
 
-template <class FIX> static __device__ constexpr int tap_at(int tap)
+template <class FIX> static __device__ __forceinline__ constexpr int tap_at(int tap)
 {
     return tap < 9 ? (tap / 3 * FIX::cols + tap % 3) * FIX::pitch : 0;
 }
 
-/* multiply() where the shape is known and a chunk has 8 channels or more.  kgroups
- * share the channels of a tap, then the taps. */
-template <class FIX, int NT, int KGROUPS>
+/* multiply() where the shape is known and a chunk has 8 channels or more.  kgroups share
+ * the channels of a tap, then the taps.  A loop: a kernel that runs for microseconds waits
+ * for its instructions as for its data. */
+template <class FIX, int NT>
 static __device__ __forceinline__ void multiply_taps(const float *const (&row)[4],
-                                                     const float *weights, int kgroup,
+                                                     const float *weights, int kgroup, int kgroups,
                                                      float (&acc)[2][NT][4])
 {
-    constexpr int across = FIX::chunk / 8 < KGROUPS ? FIX::chunk / 8 : KGROUPS;
-    constexpr int parts = KGROUPS / across;
-    int c0 = kgroup % across * 8;
-    const float *const mine[4] = {row[0] + c0, row[1] + c0, row[2] + c0, row[3] + c0};
-#pragma unroll
-    for (int part = 0; part < parts; part++)
-        if (part == kgroup / across)
-#pragma unroll
-            for (int tap = 9 * part / parts; tap < 9 * (part + 1) / parts; tap++)
-#pragma unroll
-                for (int c = 0; c < FIX::chunk; c += 8 * across)
-                    multiply_step<NT>(mine, tap_at<FIX>(tap) + c,
-                                      weights + c0 + tap * FIX::chunk + c, FIX::weights, acc);
+    int across = min(kgroups, FIX::chunk / 8), shift = log2_of(kgroups) - log2_of(across);
+    int share = kgroup >> log2_of(across), c0 = (kgroup & (across - 1)) * 8;
+    int last = 9 * (share + 1) >> shift;
+#pragma unroll 1
+    for (int tap = 9 * share >> shift; tap < last; tap++) {
+        int at = tap_at<FIX>(tap);
+#pragma unroll 2
+        for (int c = c0; c < FIX::chunk; c += 8 * across)
+            multiply_step<NT>(row, at + c, weights + tap * FIX::chunk + c, FIX::weights, acc);
+    }
 }
 
 /* The same of 4 channels: a step is two taps, threads 2 and 3 have the second. */
@@ -216,16 +214,8 @@ multiply_known(const struct product &p, const float *picture, const float *weigh
     weights += g * FIX::weights + 2 * t;
     if constexpr (FIX::chunk == 4)
         multiply_few<FIX, NT>(row, weights, acc);
-    else if (p.kgroups == 1)
-        multiply_taps<FIX, NT, 1>(row, weights, kgroup, acc);
-    else if (p.kgroups == 2)
-        multiply_taps<FIX, NT, 2>(row, weights, kgroup, acc);
-    else if (p.kgroups == 4)
-        multiply_taps<FIX, NT, 4>(row, weights, kgroup, acc);
-    else if (p.kgroups == 8)
-        multiply_taps<FIX, NT, 8>(row, weights, kgroup, acc);
     else
-        multiply_taps<FIX, NT, 16>(row, weights, kgroup, acc);
+        multiply_taps<FIX, NT>(row, weights, kgroup, p.kgroups, acc);
 }
 
 /* A thread's channels of one of its four pixels (i). */
@@ -290,13 +280,14 @@ find_corners(const struct conv_args &a, const struct share &s, int m0, int (&cor
     }
 }
 
-/* Begins to stage the share's first items; the one that comes after them.  Where the
- * kernel before cannot have written weights, theirs come before the wait for it. */
+/* Begins to stage the weights of the share's first items.  Where the kernel before cannot
+ * have written them, they come before the wait for it. */
 template <int NT, bool TANGENT>
-static __device__ __forceinline__ struct cursor begin_staging(const struct conv_args &a,
-                                                              const struct share &s, int each)
+static __device__ __forceinline__ void begin_staging(const struct conv_args &a,
+                                                     const struct share &s, int each)
 {
-    struct cursor first = {s.first, 0, 0}, next = first;
+    struct cursor next = {s.first, 0, 0};
+#pragma unroll 1
     for (int i = 0; i < a.plan.forward.stages - 1; i++) {
         if (next.m < s.last)
             stage_item_weights<NT, TANGENT>(a, s, next);
@@ -304,35 +295,31 @@ static __device__ __forceinline__ struct cursor begin_staging(const struct conv_
     }
     if (a.early)
         wait_for_previous();
-    next = first;
-    for (int i = 0; i < a.plan.forward.stages - 1; i++) {
-        if (next.m < s.last)
-            stage_item_picture<TANGENT>(a, s, next);
-        copies_end();
-        advance(next, a.plan.forward, each);
-    }
-    return next;
 }
 
 /* The convolution of the share: z, the moments of it, and in the warps of the first
  * kgroup the last block's z, which begins at the returned pixel.  each: items of a
- * block of pixels; next: the first not yet staged. */
+ * block of pixels.  The first stages are filled before anything is multiplied. */
 template <bool FULL, int NT, bool TANGENT, class FIX>
-static __device__ __forceinline__ int convolve(const struct conv_args &a, const struct share &s,
-                                               const struct few<2 * NT> &f, int each,
-                                               struct cursor next, const float *cached, float *made,
-                                               struct moments<2 * NT> &mo, float (&acc)[2][NT][4])
+static __device__ __forceinline__ int
+convolve(const struct conv_args &a, const struct share &s, const struct few<2 * NT> &f, int each,
+         const float *cached, float *made, struct moments<2 * NT> &mo, float (&acc)[2][NT][4])
 {
     const struct product &p = a.plan.forward;
     int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[2][2], m0 = s.first;
-    struct cursor now = {s.first, 0, 0};
+    struct cursor now = {s.first, 0, 0}, next = now;
+    int ahead = 1 - p.stages; /* items: now, less those of the first stages */
+#pragma unroll 1
     while (now.m < s.last) {
         if (next.m < s.last) {
-            stage_item_weights<NT, TANGENT>(a, s, next);
+            if (ahead >= 0)
+                stage_item_weights<NT, TANGENT>(a, s, next);
             stage_item_picture<TANGENT>(a, s, next);
         }
         copies_end();
         advance(next, p, each);
+        if (ahead++ < 0)
+            continue;
         if (now.part == 0) { /* a new block of pixels */
             m0 = now.m;
             find_corners(a, s, m0, corner);
@@ -454,7 +441,7 @@ template <bool FULL, int W, bool TANGENT>
 static __device__ __forceinline__ void put_output(const struct conv_args &a, int task, int c0,
                                                   const struct slice *ch, int first, int last)
 {
-    enum { BATCH = W > 1 ? 1 : 4 };
+    enum { BATCH = W > 1 ? 1 : 2 };
     int quads = a.plan.slice / 4, quad = threadIdx.x % quads * 4, step = FORWARD_THREADS / quads;
     size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c0 + quad;
     size_t place = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c0 + quad;
@@ -554,14 +541,14 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     };
     struct few<2 * NT> f;
     float acc[2][NT][4];
-    struct cursor next = begin_staging<NT, TANGENT>(a, s, each);
+    begin_staging<NT, TANGENT>(a, s, each);
     load_channels(a, task, c0, TANGENT, &ch);
     if (TANGENT) {
         __syncthreads();
         load_few<2 * NT, TANGENT>(f, &ch, t * 4);
     }
     int kept = convolve<FULL, NT, TANGENT, FIX>(
-        a, s, f, each, next, cached, (TANGENT ? a.tangent.z : a.cache.z) + mine, mo, acc);
+        a, s, f, each, cached, (TANGENT ? a.tangent.z : a.cache.z) + mine, mo, acc);
     add_moments<2 * NT, TANGENT>(mo, &sums, p.mgroups, p.splits);
     if (TANGENT)
         set_tangents<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);

@@ -90,12 +90,13 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
     bool mine = c0 + c < p.c;
     uint32_t out = shared_address(to) + 4 * (x0 * pitch + c);
     const float *in = from + (x0 - p.before) * p.c + c0 + c;
+#pragma unroll 1
     for (int row = threadIdx.x / 32; row < rows; row += WARPS) {
         int image = divide(first + row, p.by_rows), y = first + row - image * p.rows - p.before;
         bool real = mine && image < n && (unsigned)y < (unsigned)p.h;
         const float *source = in + (image * p.h + y) * p.w * p.c;
         uint32_t target = out + 4 * row * line;
-#pragma unroll
+#pragma unroll 2
         for (int i = 0; i < turns; i++) {
             int x = x0 + i * step;
             bool inside = real && (unsigned)(x - p.before) < (unsigned)p.w;
@@ -191,6 +192,7 @@ static __device__ __forceinline__ void join_groups(float *acc, int kgroup, int k
         for (int i = 0; i < N; i += 4)
             *(float4 *)(mine + i * 32) = make_float4(acc[i], acc[i + 1], acc[i + 2], acc[i + 3]);
     __syncthreads();
+#pragma unroll 1
     for (int other = 1; kgroup == 0 && other < kgroups; other++) {
         const float *more = mine + other * places * (N * 32);
 #pragma unroll
@@ -248,6 +250,7 @@ static __device__ void add_up(struct sums<NW, NS, CHANNELS> *s, int used, int wa
     __syncthreads();
     if (i < used) {
         double sum = 0;
+#pragma unroll 4
         for (int w = 0; w < warps; w++)
             sum += s->warp[w][i][c];
         s->block[i][c] = s->total[i][c] = sum;
@@ -257,6 +260,7 @@ static __device__ void add_up(struct sums<NW, NS, CHANNELS> *s, int used, int wa
         cluster.sync();
         if (i < used) {
             double sum = 0;
+#pragma unroll 1
             for (int p = 0; p < splits; p++)
                 sum += cluster.map_shared_rank(s, p)->block[i][c];
             s->total[i][c] = sum;

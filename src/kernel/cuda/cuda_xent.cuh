@@ -1,45 +1,32 @@
-/* cuda_xent.cuh - softmax cross-entropy of a task, by a block of NW warps; logits and
- * sums in double. */
+/* cuda_xent.cuh - softmax cross-entropy of a task, by a block of NW warps. */
 #ifndef CUDA_XENT_CUH
 #define CUDA_XENT_CUH
 
 #include "cuda_head.h"
 #include "cuda_tile.cuh"
 
-static __device__ __forceinline__ double warp_sum(double v)
+static __device__ __forceinline__ float warp_sum(float v)
 {
     for (int step = 16; step > 0; step /= 2)
         v += __shfl_xor_sync(~0u, v, step);
     return v;
 }
 
-static __device__ __forceinline__ double warp_max(double v)
+static __device__ __forceinline__ float warp_max(float v)
 {
     for (int step = 16; step > 0; step /= 2)
-        v = fmax(v, __shfl_xor_sync(~0u, v, step));
+        v = fmaxf(v, __shfl_xor_sync(~0u, v, step));
     return v;
 }
 
 /* 1 / (labelled images) for a mean, else 1.  The whole block asks. */
-template <int NW> static __device__ double image_weight(int n, const int32_t *labels, bool mean)
+template <int NW> static __device__ float image_weight(int n, const int32_t *labels, bool mean)
 {
     int labelled = 0;
+#pragma unroll 1
     for (int i = 0; i < n; i += NW * 32)
         labelled += __syncthreads_count(i + (int)threadIdx.x < n && labels[i + threadIdx.x] >= 0);
-    return mean && labelled > 0 ? 1.0 / labelled : 1;
-}
-
-/* log sum exp of a warp's row of logits, read by `ways` lanes at a time. */
-template <typename REAL> static __device__ double log_sum_exp(int ways, const REAL *logits)
-{
-    int lane = threadIdx.x % 32;
-    double top = -INFINITY, sum = 0;
-    for (int j = lane; j < ways; j += 32)
-        top = fmax(top, (double)logits[j]);
-    top = warp_max(top);
-    for (int j = lane; j < ways; j += 32)
-        sum += exp(logits[j] - top);
-    return top + log(warp_sum(sum));
+    return mean && labelled > 0 ? 1.0f / labelled : 1;
 }
 
 /* Adds the warps' losses in their order; `own` is the same in all lanes of a warp. */
@@ -62,21 +49,32 @@ template <int NW> static __device__ void xent_task(const struct xent_args &a, in
 {
     int lane = threadIdx.x % 32, n = a.count ? a.count[task] : a.n;
     const int32_t *labels = a.labels + (size_t)task * a.n;
-    double weight = image_weight<NW>(n, labels, a.mean), sum = 0;
+    float weight = image_weight<NW>(n, labels, a.mean);
+    double loss = 0;
+#pragma unroll 1
     for (int i = threadIdx.x / 32; i < n; i += NW) {
         size_t row = (size_t)task * a.n + i;
         const float *logits = a.out + row * a.padded;
+        float top = -INFINITY, sum = 0;
         int y = labels[i];
-        double lse = log_sum_exp(a.ways, logits);
+#pragma unroll 1
+        for (int j = lane; j < a.ways; j += 32)
+            top = fmaxf(top, logits[j]);
+        top = warp_max(top);
+#pragma unroll 1
+        for (int j = lane; j < a.ways; j += 32)
+            sum += expf(logits[j] - top);
+        sum = warp_sum(sum);
+#pragma unroll 1
         for (int j = lane; j < a.padded; j += 32) {
-            double p = j < a.ways ? exp(logits[j] - lse) : 0;
+            float p = j < a.ways ? expf(logits[j] - top) / sum : 0;
             if (j < a.ways)
-                a.probs[row * a.ways + j] = (float)p;
-            a.dout[row * a.padded + j] = y < 0 ? 0 : (float)(weight * (p - (j == y)));
+                a.probs[row * a.ways + j] = p;
+            a.dout[row * a.padded + j] = y < 0 ? 0 : weight * (p - (j == y));
         }
-        sum += y < 0 ? 0 : lse - logits[y];
+        loss += y < 0 ? 0 : logf(sum) + (top - logits[y]);
     }
-    put_loss<NW>(sum, weight, a.loss + task);
+    put_loss<NW>(loss, weight, a.loss + task);
 }
 
 /* out and dout are those of the tangent. */
@@ -84,17 +82,20 @@ template <int NW> static __device__ void xent_tangent_task(const struct xent_arg
 {
     int lane = threadIdx.x % 32, n = a.count ? a.count[task] : a.n;
     const int32_t *labels = a.labels + (size_t)task * a.n;
-    double weight = image_weight<NW>(n, labels, a.mean);
+    float weight = image_weight<NW>(n, labels, a.mean);
+#pragma unroll 1
     for (int i = threadIdx.x / 32; i < n; i += NW) {
         size_t row = (size_t)task * a.n + i;
         const float *p = a.probs + row * a.ways, *r = a.out + row * a.padded;
-        double mean = 0;
+        float mean = 0;
+#pragma unroll 1
         for (int j = lane; j < a.ways; j += 32)
-            mean += p[j] * (double)r[j];
+            mean += p[j] * r[j];
         mean = warp_sum(mean);
+#pragma unroll 1
         for (int j = lane; j < a.padded; j += 32)
             a.dout[row * a.padded + j] =
-                labels[i] < 0 || j >= a.ways ? 0 : (float)(weight * p[j] * (r[j] - mean));
+                labels[i] < 0 || j >= a.ways ? 0 : weight * p[j] * (r[j] - mean);
     }
 }
 
