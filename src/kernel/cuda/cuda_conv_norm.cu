@@ -87,7 +87,7 @@ static __device__ __forceinline__ void count_pixel(const struct few<4> &f,
  * sums and dz where a part has no more. */
 template <int W, bool TANGENT> static __device__ __host__ constexpr int batch_of(void)
 {
-    return W > 1 ? 1 : TANGENT ? 2 : 4;
+    return W > 1 ? 1 : TANGENT ? 4 : 8;
 }
 
 /* Pixels p, p + STEP, ... */

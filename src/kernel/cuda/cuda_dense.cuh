@@ -88,7 +88,6 @@ static __device__ void dense_dw(const struct dense_args &a, int task, int n, int
     float *grad = (float *)a.grad.at + task * a.grad.stride;
     float4 sum = {};
     float bias = 0;
-#pragma unroll 4
     for (int i = 0; i < n; i++) {
         float dy = dy_at(a, TANGENT ? a.tangent.dout : a.cache.dout, first + i, o);
         add4(sum, dy, __ldcg((const float4 *)(a.x + (first + i) * a.in + j)));
@@ -110,7 +109,6 @@ static __device__ void dense_dx(const struct dense_args &a, int task, int i, int
     const float *w = (const float *)a.theta.at + task * a.theta.stride + a.weight + j;
     const float *v = (const float *)a.v.at + task * a.v.stride + a.weight + j;
     float4 sum = {};
-#pragma unroll 4
     for (int o = 0; o < a.out; o++) {
         add4(sum, dy_at(a, TANGENT ? a.tangent.dout : a.cache.dout, at, o),
              __ldcg((const float4 *)(w + (size_t)o * a.in)));

@@ -53,7 +53,6 @@ static __device__ __forceinline__ void stage_item_x(const struct conv_args &a,
     from += (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c;
     stage_picture<WARPS>(a.plan.in, from, u.n, top, rows, u.c0, p.chunk, p.pitch, to);
     int *corner = (int *)(to + p.picture_floats + p.block * p.weights);
-#pragma unroll 1
     for (int i = threadIdx.x; i < p.block; i += THREADS) {
         int row = x_row(a, min(m0 + i, end - 1), &x) - top;
         corner[i] = (row * a.plan.in.cols + x) * p.pitch;
@@ -74,13 +73,10 @@ static __device__ __forceinline__ void stage_item_dz(const struct conv_args &a,
     float *to = stages + item.slot * p.stage_floats + p.picture_floats;
     dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
     dz += (m0 + i0) * a.out_c + u.o0 + quad;
-    to += i0 * p.weights + quad;
-#pragma unroll 1
-    for (int i = i0; i < p.block; i += each) {
-        copy16(to, dz, column && m0 + i < end);
-        to += each * p.weights;
-        dz += each * a.out_c;
-    }
+#pragma unroll 8
+    for (int i = 0; i < p.block; i += each)
+        if (i0 + i < p.block)
+            copy16(to + (i0 + i) * p.weights + quad, dz + i * a.out_c, column && m0 + i0 + i < end);
 }
 
 /* Where column n = (tap, channel) of the unit reads, from a pixel's corner. */
@@ -151,18 +147,18 @@ multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgrou
 
 /* Four neighbouring columns of an output channel: `quad` counts (pair, channel). */
 static __device__ __forceinline__ void keep_quad(const struct conv_args &a, const struct dw_unit &u,
-                                                 int pair, int row, int quad, float4 v)
+                                                 int pair, int row, int quad, const float *v)
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, shift = log2_of(a.plan.width);
     int n = (pair + quad / 4) * 16 + 4 * t, tap = n >> shift, c = u.c0 + (n & (a.plan.width - 1));
     int o = u.o0 + row + 4 * g + quad % 4;
     float *dw = (float *)a.grad.at + (size_t)u.task * a.grad.stride + a.l.offset[TENSOR_WEIGHT];
     if (tap < 9 && o < a.out_rows)
-        __stcg((float4 *)(dw + (o * 9 + tap) * a.in_c + c), v);
+        store4(dw + (o * 9 + tap) * a.in_c + c, v);
 }
 
-/* A warp's sums to shared memory and from there to memory; where blocks share the pixels,
- * each adds up a part of them over the cluster, in order. */
+/* A warp's sums to memory; where blocks share the pixels, each adds up a part of them
+ * over the cluster, in order. */
 static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const struct dw_unit &u,
                                                int place, int pair, int row, bool mine,
                                                const float (&acc)[2][2 * PAIRS][4], float *shared)
@@ -170,27 +166,31 @@ static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const 
     int splits = a.plan.dw.splits;
     float *at = shared + (place * 4 * PAIRS * 32 + threadIdx.x % 32) * 4;
 #pragma unroll
-    for (int q = 0; mine && q < 4 * PAIRS; q++) {
+    for (int q = 0; q < 4 * PAIRS; q++) {
         int i = q / 4, m = q % 4 / 2, h = q % 2 * 2;
-        *(float4 *)(at + q * 128) = make_float4(acc[m][2 * i][h], acc[m][2 * i + 1][h],
-                                                acc[m][2 * i][h + 1], acc[m][2 * i + 1][h + 1]);
+        float v[4] = {acc[m][2 * i][h], acc[m][2 * i + 1][h], acc[m][2 * i][h + 1],
+                      acc[m][2 * i + 1][h + 1]};
+        if (mine && splits == 1)
+            keep_quad(a, u, pair, row, q, v);
+        else if (mine)
+            *(float4 *)(at + q * 128) = make_float4(v[0], v[1], v[2], v[3]);
     }
+    if (splits == 1)
+        return;
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    if (splits > 1)
-        cluster.sync();
-#pragma unroll 1
+    cluster.sync();
     for (int q = u.part; mine && q < 4 * PAIRS; q += splits) {
-        float4 sum =
-            *(const float4 *)((splits > 1 ? cluster.map_shared_rank(at, 0) : at) + q * 128);
-#pragma unroll 1
-        for (int s = 1; s < splits; s++) {
+        float sum[4] = {};
+        for (int s = 0; s < splits; s++) {
             float4 more = *(const float4 *)(cluster.map_shared_rank(at, s) + q * 128);
-            sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
+            sum[0] += more.x;
+            sum[1] += more.y;
+            sum[2] += more.z;
+            sum[3] += more.w;
         }
         keep_quad(a, u, pair, row, q, sum);
     }
-    if (splits > 1)
-        cluster.sync();
+    cluster.sync();
 }
 
 template <bool FULL, bool TANGENT>
@@ -207,19 +207,26 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
         column[i] = i > 0 && a.plan.width == 16 ? column[0] + i * p.pitch
                                                 : column_at(a, (pair + i) * 16 + each);
     struct cursor now = {u.first, 0, 0}, next = now;
-    int ahead = 1 - p.stages; /* items: now, less those of the first stages */
-#pragma unroll 1
-    while (now.part < sources) {
+    for (int i = 0; i < p.stages - 1; i++) {
         if (next.part < sources)
             stage_item_x<TANGENT>(a, u, next, stages);
-        if (ahead == 1 - p.stages)
-            wait_for_previous(); /* which has written dz */
+        advance_dw(next, p, u);
+    }
+    wait_for_previous();
+    next = now;
+    for (int i = 0; i < p.stages - 1; i++) {
         if (next.part < sources)
             stage_item_dz<TANGENT>(a, u, next, stages);
         copies_end();
         advance_dw(next, p, u);
-        if (ahead++ < 0)
-            continue;
+    }
+    while (now.part < sources) {
+        if (next.part < sources) {
+            stage_item_x<TANGENT>(a, u, next, stages);
+            stage_item_dz<TANGENT>(a, u, next, stages);
+        }
+        copies_end();
+        advance_dw(next, p, u);
         wait_stage(p.stages);
         __syncthreads();
         if (kgroup < p.kgroups)
@@ -228,8 +235,6 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
         advance_dw(now, p, u);
         __syncthreads();
     }
-    if (sources == 0)
-        wait_for_previous();
     if (p.kgroups > 1) {
         join_groups<DW_FLOATS>(&acc[0][0][0], kgroup, p.kgroups, place, places, stages);
         __syncthreads();

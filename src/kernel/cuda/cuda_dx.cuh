@@ -45,7 +45,7 @@ static __device__ __forceinline__ void stage_dx_weights(const struct conv_args &
                                                         int c0, int o0, float *to)
 {
     int chunk = a.plan.dx.chunk, shift = log2_of(chunk), quad = threadIdx.x % 4 * 4;
-#pragma unroll 1
+#pragma unroll
     for (int turn = 0; turn < (9 * chunk + THREADS / 4 - 1) / (THREADS / 4); turn++) {
         int row = turn * (THREADS / 4) + threadIdx.x / 4, tap = row >> shift;
         int o = o0 + (row & (chunk - 1));
@@ -175,7 +175,7 @@ static __device__ __forceinline__ void keep_dx(const struct conv_args &a, const 
     int g = threadIdx.x % 32 / 4, c = u.c0 + threadIdx.x % 4 * 4;
     float *dx = a.dx + (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c + c;
 #pragma unroll
-    for (int i = 0; i < 4; i++) { /* accumulators have no addresses: all four are code */
+    for (int i = 0; i < 4; i++) {
         int cell = first + i * 8 + g, row = divide(cell, a.plan.by_w);
         int image = divide(row, a.plan.by_h), y0 = (row - image * a.l.conv_h) * STRIDE;
         int x0 = (cell - row * a.l.conv_w) * STRIDE;
@@ -203,23 +203,20 @@ static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
     int corner[2][2], cell0 = u.first;
     float acc[STRIDE * STRIDE][2][2][4];
     struct cursor now = {u.first, 0, 0}, next = now;
-    bool begun = false;
-    if (u.first >= u.last)
-        wait_for_previous();
-#pragma unroll 1
+    if (next.m < u.last)
+        stage_item_weights<TANGENT>(a, u, next, chunks, stages);
+    wait_for_previous();
+    if (next.m < u.last)
+        stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
+    copies_end();
+    advance(next, p, each);
     while (now.m < u.last) {
-        if (next.m < u.last)
+        if (next.m < u.last) {
             stage_item_weights<TANGENT>(a, u, next, chunks, stages);
-        if (!begun)
-            wait_for_previous(); /* which has written dz */
-        if (next.m < u.last)
             stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
+        }
         copies_end();
         advance(next, p, each);
-        if (!begun) { /* the second stage, before anything is multiplied */
-            begun = true;
-            continue;
-        }
         if (now.part == 0) {
             cell0 = now.m;
             int top = dz_row(a, cell0, &x);

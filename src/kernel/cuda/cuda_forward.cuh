@@ -170,18 +170,31 @@ template <class FIX> static __device__ __forceinline__ constexpr int tap_at(int 
     return tap < 9 ? (tap / 3 * FIX::cols + tap % 3) * FIX::pitch : 0;
 }
 
-/* multiply() where the shape is known and a chunk has 8 channels or more.  kgroups share
- * the channels of a tap, then the taps.  A loop: a kernel that runs for microseconds waits
- * for its instructions as for its data. */
+/* multiply() where the shape is known and a chunk has 8 channels or more: all of it. */
 template <class FIX, int NT>
-static __device__ __forceinline__ void multiply_taps(const float *const (&row)[4],
-                                                     const float *weights, int kgroup, int kgroups,
-                                                     float (&acc)[2][NT][4])
+static __device__ __forceinline__ void multiply_all(const float *const (&row)[4],
+                                                    const float *weights, float (&acc)[2][NT][4])
+{
+#pragma unroll
+    for (int tap = 0; tap < 9; tap++)
+#pragma unroll
+        for (int c = 0; c < FIX::chunk; c += 8)
+            multiply_step<NT>(row, tap_at<FIX>(tap) + c, weights + tap * FIX::chunk + c,
+                              FIX::weights, acc);
+}
+
+/* A kgroup's share of it: kgroups share the channels of a tap, then the taps.  A loop, since
+ * there are few pixels then: a kernel that runs for microseconds waits for its instructions
+ * as for its data. */
+template <class FIX, int NT>
+static __device__ __forceinline__ void multiply_share(const float *const (&row)[4],
+                                                      const float *weights, int kgroup, int kgroups,
+                                                      float (&acc)[2][NT][4])
 {
     int across = min(kgroups, FIX::chunk / 8), shift = log2_of(kgroups) - log2_of(across);
     int share = kgroup >> log2_of(across), c0 = (kgroup & (across - 1)) * 8;
     int last = 9 * (share + 1) >> shift;
-#pragma unroll 1
+#pragma unroll 3
     for (int tap = 9 * share >> shift; tap < last; tap++) {
         int at = tap_at<FIX>(tap);
 #pragma unroll 2
@@ -214,8 +227,10 @@ multiply_known(const struct product &p, const float *picture, const float *weigh
     weights += g * FIX::weights + 2 * t;
     if constexpr (FIX::chunk == 4)
         multiply_few<FIX, NT>(row, weights, acc);
+    else if (p.kgroups == 1)
+        multiply_all<FIX, NT>(row, weights, acc);
     else
-        multiply_taps<FIX, NT>(row, weights, kgroup, p.kgroups, acc);
+        multiply_share<FIX, NT>(row, weights, kgroup, p.kgroups, acc);
 }
 
 /* A thread's channels of one of its four pixels (i). */

@@ -12,7 +12,6 @@ static __global__ void __launch_bounds__(HEAD_THREADS)
     const struct dense_args &k = a.dense;
     wait_for_previous();
     int task = blockIdx.x, n = k.count ? k.count[task] : k.n;
-#pragma unroll 1
     for (int i0 = 0, at = threadIdx.x / 32; i0 < n; i0 += ROWS, at -= k.out_c)
         for (; at < k.out_c; at += HEAD_WARPS)
             dense_unit<TANGENT>(k, task, n, i0, at);
@@ -24,7 +23,6 @@ static __global__ void __launch_bounds__(HEAD_THREADS)
     if (!a.backward)
         return;
     __syncthreads();
-#pragma unroll 1
     for (int at = threadIdx.x; at < (k.out + n) * (k.in / 4); at += HEAD_THREADS)
         dense_quad<TANGENT>(k, task, n, at);
 }

@@ -96,7 +96,7 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
         bool real = mine && image < n && (unsigned)y < (unsigned)p.h;
         const float *source = in + (image * p.h + y) * p.w * p.c;
         uint32_t target = out + 4 * row * line;
-#pragma unroll 2
+#pragma unroll
         for (int i = 0; i < turns; i++) {
             int x = x0 + i * step;
             bool inside = real && (unsigned)(x - p.before) < (unsigned)p.w;
