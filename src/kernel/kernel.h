@@ -50,6 +50,7 @@ struct layer {
     bool pool, relu;        /* conv: relu is always on */
     double eps;             /* of the batch norm */
     size_t offset[TENSORS]; /* into a parameter vector, in elements; set by layout() */
+    bool exact;             /* a GPU computes it in plain fp32 always; set by layout() */
 };
 
 /* The images of T tasks.  Task t has count[t] of them, at most n. */

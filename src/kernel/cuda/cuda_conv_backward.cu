@@ -35,8 +35,9 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
                      .cluster = (unsigned)a.plan.dw.splits,
                      .shared = dx > dw ? dx : dw};
     bool tangent = c->v.at != NULL;
-    const void *kernel = d->full_fp32 ? NULL : known_kernel(&a, tangent);
+    bool full = in_fp32(d, &a.l);
+    const void *kernel = full ? NULL : known_kernel(&a, tangent);
     if (!kernel)
-        kernel = kernels[d->full_fp32][a.l.stride - 1][tangent];
+        kernel = kernels[full][a.l.stride - 1][tangent];
     cuda_launch(d, kernel, g, &a, "backward");
 }

@@ -38,8 +38,9 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
                      .cluster = (unsigned)p->splits,
                      .shared = p->bytes};
     bool tangent = c->v.at != NULL;
-    const void *kernel = d->full_fp32 ? NULL : cuda_forward_known(&a, tangent);
+    bool full = in_fp32(d, &a.l);
+    const void *kernel = full ? NULL : cuda_forward_known(&a, tangent);
     if (!kernel)
-        kernel = kernels[d->full_fp32][a.plan.slice == 32][a.l.pool][tangent];
+        kernel = kernels[full][a.plan.slice == 32][a.l.pool][tangent];
     cuda_launch(d, kernel, g, &a, "forward");
 }

@@ -344,8 +344,9 @@ extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a)
                      .threads = THREADS,
                      .cluster = (unsigned)splits};
     bool tangent = a->v.at != NULL;
-    const void *kernel = d->full_fp32 ? NULL : known_kernel(a, tangent);
+    bool full = in_fp32(d, &a->l);
+    const void *kernel = full ? NULL : known_kernel(a, tangent);
     if (!kernel)
-        kernel = kernels[d->full_fp32][a->l.pool][tangent];
+        kernel = kernels[full][a->l.pool][tangent];
     cuda_launch(d, kernel, g, a, "norm backward");
 }

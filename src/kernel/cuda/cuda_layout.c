@@ -22,9 +22,23 @@ static size_t tensor_floats(const struct layer *l, enum tensor which)
     return which == TENSOR_WEIGHT ? rows * 9 * (size_t)channels(l->in_c) : rows;
 }
 
+/* Of few filters, the roundings of TF32 do not average out, and tensor cores gain little:
+ * a net with such a layer is computed in fp32, all of it, since what a layer writes is
+ * rounded for the next. */
+static void choose_arithmetic(struct layer *layers, int n)
+{
+    enum { FEW = 32 };
+    bool few = false;
+    for (int i = 0; i < n; i++)
+        few = few || (is_conv(&layers[i]) && layers[i].out_c < FEW);
+    for (int i = 0; i < n; i++)
+        layers[i].exact = few;
+}
+
 size_t cuda_layout(struct layer *layers, int n, size_t *trained)
 {
     size_t at = 0;
+    choose_arithmetic(layers, n);
     for (int running = 0; running < 2; running++) { /* trained tensors first */
         for (int i = 0; i < n; i++)
             for (int w = 0; w < TENSORS; w++)

@@ -44,7 +44,7 @@ extern "C" void cuda_gather(struct device *d, const struct layer *first, const s
                             const struct images *from, const int32_t *index, void *x)
 {
     struct gather_args args = {*from, index, (float *)x, channels(first->in_c),
-                               d->full_fp32 || !is_conv(first)};
+                               in_fp32(d, first) || !is_conv(first)};
     struct grid g = {.x = (unsigned)(b->tasks * b->n),
                      .y = (unsigned)((in_floats(first) / 4 + THREADS - 1) / THREADS),
                      .threads = THREADS};

@@ -79,6 +79,11 @@ static inline bool is_conv(const struct layer *l)
     return l->kind == 0; /* LAYER_CONV, whose name C++ does not see */
 }
 
+static inline bool in_fp32(const struct device *d, const struct layer *l)
+{
+    return d->full_fp32 || l->exact;
+}
+
 static inline size_t in_floats(const struct layer *l) /* of an image */
 {
     return (size_t)l->in_h * (size_t)l->in_w * (size_t)channels(l->in_c);
