@@ -153,17 +153,17 @@ static void find_prototypes(const struct prototypes *s, const struct part *suppo
 /* The squared distance of image i to prototype w. */
 static double distance(const struct prototypes *s, const struct part *query, int i, int w)
 {
-    double sum = 0;
+    vf part = {0};
     for (size_t p = 0; p < s->pixels; p++) {
         const float *f = query->out + feature(s, query, i, p), *m = prototype(s, s->mean, w, p);
-        vf part = {0};
         for (size_t c = 0; c < s->channels; c += LANES) {
             vf d = load(f + c) - load(m + c);
             part += d * d;
         }
-        for (int j = 0; j < LANES; j++)
-            sum += part[j];
     }
+    double sum = 0;
+    for (int j = 0; j < LANES; j++)
+        sum += part[j];
     return sum;
 }
 

@@ -209,6 +209,7 @@ static void read_line(const struct images *from, int64_t item, int y, int v, int
     int64_t at = picture + (int64_t)y * from->w * (from->planar ? 1 : from->c);
     const uint8_t *bytes = (const uint8_t *)from->data + at;
     const float *floats = (const float *)from->data + at;
+    const float scale = from->scale, shift = from->shift;
     bool is_u8 = from->type == IMAGES_U8;
     for (int i = 0; is_u8 && !from->planar && i < n; i++)
         line[i] = (float)bytes[v + i];
@@ -219,7 +220,7 @@ static void read_line(const struct images *from, int64_t item, int y, int v, int
         line[i] = is_u8 ? (float)bytes[of] : floats[of];
     }
     for (int i = 0; i < n; i++)
-        line[i] = line[i] * from->scale + from->shift;
+        line[i] = line[i] * scale + shift;
 }
 
 enum { AT_ONCE = 3 * 170 }; /* values of a line: 2 KiB; whole pixels of 1 and of 3 channels */
@@ -241,14 +242,17 @@ static void put_lines(int c, int v, int n, float line[3][AT_ONCE + 1], float *ro
 static void gather_row(const struct layer *l, const struct images *from, int64_t item, int zy,
                        float *to)
 {
-    float line[3][AT_ONCE + 1] = {{0}};
+    float line[3][AT_ONCE + 1];
     int border = 3 * l->in_c, values = from->w * from->c;
     for (int v = 0, n; v < values; v += n) {
         n = values - v < AT_ONCE ? values - v : AT_ONCE;
         for (int ky = 0; ky < 3; ky++) {
             int y = zy * l->stride + ky - 1;
+            line[ky][n] = 0;
             if (y >= 0 && y < from->h)
                 read_line(from, item, y, v, n, line[ky]);
+            else
+                memset(line[ky], 0, (size_t)n * sizeof(float));
         }
         put_lines(l->in_c, v, n, line, to + border);
     }
@@ -263,8 +267,11 @@ static void gather_one(const struct layer *first, const struct images *from, int
     size_t row = (size_t)(first->in_w + 2) * 3 * (size_t)first->in_c, all = input_len(first);
     size_t used = first->kind == LAYER_CONV ? (size_t)first->conv_h * row : 0;
     memset(to + (item < 0 ? 0 : used), 0, (all - (item < 0 ? 0 : used)) * sizeof *to);
-    for (int zy = 0; item >= 0 && first->kind == LAYER_CONV && zy < first->conv_h; zy++)
+    for (int zy = 0; item >= 0 && first->kind == LAYER_CONV && zy < first->conv_h; zy++) {
+        for (size_t i = (size_t)(zy + 1) * row; i < (size_t)(zy + 2) * row && i < all; i += LINE)
+            __builtin_prefetch(to + i, 1, 2);
         gather_row(first, from, item, zy, to + (size_t)zy * row);
+    }
     for (int y = 0; item >= 0 && first->kind == LAYER_DENSE && y < from->h; y++)
         for (int v = 0, n, values = from->w * from->c; v < values; v += n) {
             float line[AT_ONCE];
