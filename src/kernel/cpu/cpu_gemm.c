@@ -202,7 +202,8 @@ void cpu_outer(const struct outer *o, int rows, int cols, float *y, bool add)
         C = next_part(vectors - c, COLS_MAX);
         for (int r = 0, R; r < rows; r += R) {
             R = next_part(rows - r, rows_max[C]);
-            outer_tiles[o->next_x != NULL][C][R](o, r, c * LANES, y + r * o->ldy + c * LANES, add);
+            outer_tiles[o->next_x && c == 0][C][R](o, r, c * LANES, y + r * o->ldy + c * LANES,
+                                                   add);
         }
     }
 }
