@@ -233,7 +233,10 @@ static void put_lines(int c, int v, int n, float line[3][AT_ONCE + 1], float *ro
     for (int i = 0; c == 3 && i < n; i += 3)
         for (int ky = 0; ky < 3; ky++)
             *(four *)(row + 3 * (v + i) + 3 * ky) = *(const four *)(line[ky] + i);
-    for (int ky = 0; c != 3 && ky < 3; ky++)
+    for (int i = 0; c == 1 && i < n; i++)
+        for (int ky = 0; ky < 3; ky++)
+            row[3 * (v + i) + ky] = line[ky][i];
+    for (int ky = 0; c != 1 && c != 3 && ky < 3; ky++)
         for (int i = 0; i < n; i++)
             row[((v + i) / c * 3 + ky) * c + (v + i) % c] = line[ky][i];
 }
