@@ -98,8 +98,11 @@ function lines(chart, rows, s) {
   const base = { x: xAxis(chart, rows), detail: { field: 'line' } };
   const colour = channel('colour', s.colour, rows);
   const scale = chart.logY ? { type: 'log', nice: false, padding: 8 } : { zero: false };
-  // An interval may reach beyond 100 %, the axis need not.
-  if (/accuracy, %/.test(chart.y) && rows.some((r) => r.hi > 100)) Object.assign(scale, { domainMax: 100, clamp: true });
+  // An interval may reach beyond 0 or 100 %, the axis need not.
+  if (/accuracy, %/.test(chart.y)) {
+    if (rows.some((r) => r.hi > 100)) Object.assign(scale, { domainMax: 100, clamp: true });
+    if (rows.some((r) => r.lo < 0)) Object.assign(scale, { domainMin: 0, clamp: true });
+  }
   const axis = chart.logY ? { values: decades(rows), format: '~g' } : {};
   const y = (field) => ({ field, type: 'quantitative', title: chart.y, scale, axis });
   const points = !chart.curve && rows.length <= 80;
