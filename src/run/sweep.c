@@ -320,8 +320,8 @@ static int dry_run(struct sweep *w)
     for (int i = 0; i < w->n_chosen; i++) {
         const struct settings *s = &w->suite->runs[w->chosen[i]];
         struct bench bench;
-        bool again = !same_but_seed(measured, s);
-        int err = again ? w->kind->estimate(s, w->shelf, w->o->device, &e) : 0;
+        bool fresh = !same_but_seed(measured, s);
+        int err = fresh ? w->kind->estimate(s, w->shelf, w->o->device, &e) : 0;
         measured = s;
         if (err)
             return err;

@@ -249,7 +249,7 @@ double cpu_roof(double seconds);
  * what is used next: many lines at once would stop the core instead. */
 enum { LINE = 16 }; /* floats of a cache line */
 
-/* Whether `floats` are more than a core's own cache holds. */
+/* Whether `floats` are more than a core's own cache holds: 1 MB on a Zen 4. */
 INLINE bool is_large(ptrdiff_t floats)
 {
     enum { LARGE = 1 << 18 };
@@ -318,7 +318,8 @@ size_t cpu_conv_scratch(const struct layer *l, int n); /* floats */
 #define cpu_first_dw      CPU_NAME(cpu_first_dw)
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after);
-/* Whether the first layer's windows are taken by pixel, not by image. */
+/* Whether the first layer's windows are taken by pixel, not by image: from as many images on
+ * as a tile of cpu_gemm has rows, about. */
 INLINE bool by_pixel(int n)
 {
     enum { MANY = 8 };
