@@ -73,6 +73,13 @@ struct vec {
     size_t stride;
 };
 
+/* A step of gradient descent on the trained tensors, one vector per task:
+ * to = from - rate g; or, where `moved` is set, moved += rate g and to = from - moved. */
+struct descent {
+    struct vec to, from, moved;
+    double rate;
+};
+
 /* Pictures or feature rows to gather from, items x (h, w, c). */
 struct images {
     const void *data; /* as opened: device memory */
@@ -174,6 +181,12 @@ struct kernels {
     void (*backward)(struct device *d, const struct layer *l, const struct batch *b,
                      struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
                      struct vec grad, void *scratch);
+    /* Optional, NULL where it would gain nothing: backward with a step on this layer's
+     * trained tensors in the place of their gradients; of grad MEAN and VAR are written.
+     * `to` is not theta, which others still read. */
+    void (*backward_step)(struct device *d, const struct layer *l, const struct batch *b,
+                          struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
+                          struct vec grad, const struct descent *step, void *scratch);
     /* The tangent of forward: Rx NULL means zero.  Writes out(tangent). */
     void (*forward_tangent)(struct device *d, const struct layer *l, const struct batch *b,
                             struct norm norm, const void *x, const void *rx, struct vec theta,

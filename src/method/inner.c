@@ -11,6 +11,12 @@ void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec fro
     net->k->axpy(lane->dev, tasks, tail, a, b, 0, b);
 }
 
+/* Whether new weights may overwrite those of the pass. */
+static bool step_in_place(const struct kernels *k)
+{
+    return !k->backward_step;
+}
+
 void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct batch batch,
                int steps, bool keep, bool shuffled, struct vec theta)
 {
@@ -18,16 +24,17 @@ void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct 
     w->keep = keep;
     w->shuffled = shuffled;
     w->theta[0] = theta;
+    w->weights = keep ? steps : step_in_place(lane->net->k) ? 1 : 2;
     w->grad = vector_take(lane, batch.tasks);
     for (int i = 0; i < steps; i++) {
-        bool fresh = i == 0 || keep;
-        if (fresh) {
+        if (i == 0 || keep) {
             pass_take(&w->pass[i], lane, batch, i > 0 && !shuffled ? w->pass[0].x : NULL);
             w->pass[i].mean = s->loss == 0;
         } else {
             w->pass[i] = w->pass[0];
         }
-        w->theta[i + 1] = fresh ? vector_take(lane, batch.tasks) : w->theta[1];
+        w->theta[i + 1] =
+            i < w->weights ? vector_take(lane, batch.tasks) : w->theta[i + 1 - w->weights];
     }
 }
 
@@ -35,16 +42,11 @@ void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct 
  * apart and theta(i+1) = theta(0) - moved. */
 static void step_weights(struct walk *w, struct lane *lane, double lr, int i)
 {
-    const struct net *net = lane->net;
-    int tasks = w->pass[i].batch.tasks;
-    if (w->moved.at) {
-        net->k->axpy(lane->dev, tasks, net->trained, w->moved, w->moved, lr, w->grad);
-        net->k->axpy(lane->dev, tasks, net->trained, w->theta[i + 1], w->theta[0], -1, w->moved);
-    } else {
-        net->k->axpy(lane->dev, tasks, net->trained, w->theta[i + 1], w->theta[i], -lr, w->grad);
-    }
-    if (i == 0 || w->keep)
-        copy_statistics(lane, tasks, w->theta[i + 1], w->theta[i]);
+    struct pass *p = &w->pass[i];
+    struct vec from = w->theta[w->moved.at ? 0 : i], to = w->theta[i + 1];
+    pass_step(p, lane, w->theta[i], w->grad, &(struct descent){to, from, w->moved, lr});
+    if (i < w->weights)
+        copy_statistics(lane, p->batch.tasks, to, w->theta[i]);
 }
 
 void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int steps,
@@ -59,7 +61,6 @@ void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int step
             pass_gather(p, lane, images, w->index + offset);
         pass_forward(p, lane, w->theta[i]);
         pass_xent(p, lane);
-        pass_backward(p, lane, w->theta[i], w->grad);
         step_weights(w, lane, s->lr, i);
     }
 }
@@ -75,11 +76,17 @@ void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f,
     if (!lane->mem.base)
         return;
     net->k->axpy(lane->dev, tasks, net->len, adapted, theta, 0, theta);
-    w.theta[0] = w.theta[1] = adapted;
+    struct vec turns[2] = {adapted, step_in_place(net->k) ? adapted : w.theta[1]};
+    int steps = f->support.n > 0 ? s->test_steps : 0;
     w.index = f->support_index;
     w.label = f->support_label;
-    for (int i = 0; i < s->test_steps && f->support.n > 0; i++)
+    for (int i = 0; i < steps; i++) {
+        w.theta[0] = turns[i % 2];
+        w.theta[1] = turns[(i + 1) % 2];
         walk_run(&w, lane, &test, 1, f->images);
+    }
+    if (steps % 2 == 1 && !step_in_place(net->k))
+        net->k->axpy(lane->dev, tasks, net->len, adapted, turns[1], 0, turns[1]);
 }
 
 int query_pass_take(struct pass *p, struct lane *lane, const struct feed *f)

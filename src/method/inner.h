@@ -32,6 +32,7 @@ struct inner {
 struct walk {
     struct pass pass[INNER_STEPS_MAX];
     struct vec theta[INNER_STEPS_MAX + 1]; /* theta[0] is where it starts */
+    int weights;                           /* vectors among them; later steps take turns */
     struct vec grad;
     struct vec moved; /* at NULL: not wanted; else zeros at first, theta(0) - theta(s) at last */
     const int32_t *index, *label; /* (tasks, n), or (steps, tasks, n) if `shuffled` */

@@ -65,13 +65,45 @@ void pass_xent(struct pass *p, struct lane *lane)
                  p->probs, p->loss);
 }
 
-void pass_backward(struct pass *p, struct lane *lane, struct vec theta, struct vec grad)
+/* Backward through all layers, with a step where one is given. */
+static void walk_back(struct pass *p, struct lane *lane, struct vec theta, struct vec grad,
+                      const struct descent *step)
 {
     const struct net *net = lane->net;
+    const struct kernels *k = net->k;
     for (int i = net->layers - 1; i >= 0; i--) {
-        void *dx = i == 0 ? NULL : net->k->dout(&net->layer[i - 1], &p->batch, p->cache[i - 1]);
-        net->k->backward(lane->dev, &net->layer[i], &p->batch, p->norm, input_of(p, net, i), theta,
-                         p->cache[i], dx, grad, lane->scratch);
+        const struct layer *l = &net->layer[i];
+        void *dx = i == 0 ? NULL : k->dout(&net->layer[i - 1], &p->batch, p->cache[i - 1]);
+        const void *x = input_of(p, net, i);
+        if (step)
+            k->backward_step(lane->dev, l, &p->batch, p->norm, x, theta, p->cache[i], dx, grad,
+                             step, lane->scratch);
+        else
+            k->backward(lane->dev, l, &p->batch, p->norm, x, theta, p->cache[i], dx, grad,
+                        lane->scratch);
+    }
+}
+
+void pass_backward(struct pass *p, struct lane *lane, struct vec theta, struct vec grad)
+{
+    walk_back(p, lane, theta, grad, NULL);
+}
+
+void pass_step(struct pass *p, struct lane *lane, struct vec theta, struct vec grad,
+               const struct descent *step)
+{
+    const struct net *net = lane->net;
+    int tasks = p->batch.tasks;
+    if (net->k->backward_step) {
+        walk_back(p, lane, theta, grad, step);
+        return;
+    }
+    walk_back(p, lane, theta, grad, NULL);
+    if (step->moved.at) {
+        net->k->axpy(lane->dev, tasks, net->trained, step->moved, step->moved, step->rate, grad);
+        net->k->axpy(lane->dev, tasks, net->trained, step->to, step->from, -1, step->moved);
+    } else {
+        net->k->axpy(lane->dev, tasks, net->trained, step->to, step->from, -step->rate, grad);
     }
 }
 

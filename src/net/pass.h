@@ -43,6 +43,9 @@ void pass_forward(struct pass *p, struct lane *lane, struct vec theta);
 void pass_xent(struct pass *p, struct lane *lane);
 /* From the last layer's dout to grad. */
 void pass_backward(struct pass *p, struct lane *lane, struct vec theta, struct vec grad);
+/* The same, then a step on the weights; what grad holds of trained tensors is lost. */
+void pass_step(struct pass *p, struct lane *lane, struct vec theta, struct vec grad,
+               const struct descent *step);
 /* out = H v at theta, of the loss whose forward, xent and backward the pass holds. */
 void pass_hvp(struct pass *p, struct lane *lane, struct tangent *t, struct vec theta, struct vec v,
               struct vec out);

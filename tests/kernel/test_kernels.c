@@ -141,16 +141,10 @@ static int tf32_differs(const struct kernels *k, const struct spec *s, int copie
 
 /* What GPUs have kernels of their own for.  COPIES of a single task make a shard. */
 enum { COPIES = 32 };
-#define OMNIGLOT                                                                                   \
-    28, 28, 1, {64, 64, 64, 64}, false,                                                            \
-    {                                                                                              \
-        5                                                                                          \
-    }
-#define MINI                                                                                       \
-    84, 84, 3, {32, 32, 32, 32}, false,                                                            \
-    {                                                                                              \
-        5                                                                                          \
-    }
+/* clang-format off */
+#define OMNIGLOT 28, 28, 1, {64, 64, 64, 64}, false, {5}
+#define MINI 84, 84, 3, {32, 32, 32, 32}, false, {5}
+/* clang-format on */
 static const struct spec full[] = {
     {"omniglot, 5 images", OMNIGLOT, 1, 5, {0}, WHOLE, 0, 0, 0, 41},
     {"omniglot, 10 images", OMNIGLOT, 1, 10, {0}, WHOLE, 0, 0, 0, 42},
@@ -229,5 +223,68 @@ TEST(passes_leave_nothing_behind)
     }
 }
 
+/* The step that backward_step takes, or its parts one by one: to results. */
+static void take_step(struct pass *p, bool whole, struct descent *step, struct results *r)
+{
+    const struct kernels *k = p->k;
+    int tasks = p->batch.tasks;
+    size_t bytes = (size_t)tasks * p->len * k->elem;
+    k->zero(p->device, step->to.at, bytes);
+    if (step->moved.at)
+        k->zero(p->device, step->moved.at, bytes);
+    pass_forward(p);
+    pass_loss(p);
+    if (!whole)
+        pass_backward(p);
+    for (int i = p->n_layers - 1; whole && i >= 0; i--)
+        k->backward_step(p->device, &p->layers[i], &p->batch, p->norm,
+                         i ? pass_out(p, i - 1, false) : p->x, p->theta, p->cache[i],
+                         i ? pass_dout(p, i - 1, false) : NULL, p->grad, step, p->scratch);
+    if (!whole && step->moved.at) {
+        k->axpy(p->device, tasks, p->trained, step->moved, step->moved, step->rate, p->grad);
+        k->axpy(p->device, tasks, p->trained, step->to, step->from, -1, step->moved);
+    } else if (!whole) {
+        k->axpy(p->device, tasks, p->trained, step->to, step->from, -step->rate, p->grad);
+    }
+    keep_vector(p, r, "the weights", step->to);
+    if (step->moved.at)
+        keep_vector(p, r, "the way", step->moved);
+}
+
+static int step_differs(const struct kernels *k, const struct spec *s, bool moved, bool tf32)
+{
+    static struct results want, got;
+    struct pass p;
+    pass_open_as(&p, k, s, (struct manner){.tf32 = tf32});
+    struct descent step = {vec_alloc(&p, true), p.theta, {0}, 0.25};
+    if (moved)
+        step.moved = vec_alloc(&p, true);
+    take_step(&p, false, &step, &want);
+    take_step(&p, true, &step, &got);
+    int bad = results_differ(s->name, k->name, &got, &want, 0);
+    results_free(&want);
+    results_free(&got);
+    pass_close(&p);
+    return bad;
+}
+
+TEST(a_step_is_a_gradient_and_a_sum)
+{
+    int sets = 0;
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        if (!k->backward_step || !set_usable(k))
+            continue;
+        sets++;
+        for (int i = 0; i < SPECS; i++)
+            CHECK_EQ(step_differs(k, &specs[i], i % 2, false), 0);
+        for (int i = 0; i < FULL; i++)
+            CHECK_EQ(step_differs(k, &full[i], i % 2, true), 0);
+    }
+    if (!sets)
+        SKIP("no set takes steps of its own");
+}
+
 TESTS(T(every_set_agrees_with_the_specification), T(tf32_agrees_away_from_kinks),
-      T(a_vector_holds_nothing_but_its_tensors), T(passes_leave_nothing_behind))
+      T(a_vector_holds_nothing_but_its_tensors), T(passes_leave_nothing_behind),
+      T(a_step_is_a_gradient_and_a_sum))

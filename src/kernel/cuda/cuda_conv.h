@@ -72,7 +72,8 @@ struct conv_args {
     bool early; /* forward: the kernel before has not written what weights are read from */
     const int32_t *count;
     int in_c, out_c, out_rows; /* channels as stored; rows of the weight tensor */
-    struct vec theta, v, grad;
+    struct vec theta, v;
+    struct sink sink;
     const float *x, *rx;
     float *dx;
     struct cache cache, tangent;

@@ -1,19 +1,30 @@
-/* cuda_conv_backward.cu - a conv block backward, and the tangent of that: batch norm
- * in one launch, then dX and dW in another. */
+/* cuda_conv_backward.cu - a conv block backward, and the tangent of that: batch norm, then dX
+ * and dW in another launch.
+ *
+ * dX is what batch norm of the block before begins with.  So products are only noted (in
+ * the device) until it is known what comes next: that, and one launch does both, or
+ * something else, which launches them first.
+ */
 #include "cuda_products.cuh"
 
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
-const void *cuda_products_omniglot(const struct conv_args *a, bool tangent);
-const void *cuda_products_mini(const struct conv_args *a, bool tangent);
+const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_args *before,
+                                   bool tangent);
+const void *cuda_products_mini(const struct conv_args *a, const struct conv_args *before,
+                               bool tangent);
 
 /* A kernel made for the shape, or NULL. */
-static const void *known_kernel(const struct conv_args *a, bool tangent)
+static const void *known_kernel(const struct conv_args *a, const struct conv_args *before)
 {
-    const void *kernel = cuda_products_omniglot(a, tangent);
-    return kernel ? kernel : cuda_products_mini(a, tangent);
+    bool tangent = a->v.at != NULL;
+    const void *kernel = cuda_products_omniglot(a, before, tangent);
+    return kernel ? kernel : cuda_products_mini(a, before, tangent);
 }
 
-extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
+/* Launches the products of a layer, with batch norm of the layer before where it is given;
+ * `kernel` NULL: that for any shape. */
+static void launch(struct device *d, const void *kernel, const struct conv_args *a,
+                   const struct conv_args *before)
 {
 #define PAIR(full, stride)                                                                         \
     {                                                                                              \
@@ -23,21 +34,64 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
     static const void *const kernels[2][2][2] = {{PAIR(false, 1), PAIR(false, 2)},
                                                  {PAIR(true, 1), PAIR(true, 2)}};
 #undef PAIR
+    struct product_args args = {*a, before ? *before : *a, before != NULL};
+    struct units units = units_of(*a);
+    size_t dx = a->dx ? a->plan.dx.bytes : 0, dw = a->plan.dw.bytes;
+    size_t norm = before ? sizeof(norm_sums) + sizeof(struct slice) : 0;
+    struct grid g = {.x = (unsigned)(units.dw + units.dx),
+                     .y = (unsigned)a->tasks,
+                     .threads = THREADS,
+                     .cluster = (unsigned)a->plan.dw.splits,
+                     .shared = dx > dw ? dx : dw};
+    g.shared = norm > g.shared ? norm : g.shared;
+    if (!kernel)
+        kernel = kernels[in_fp32(d, &a->l)][a->l.stride - 1][a->v.at != NULL];
+    cuda_launch(d, kernel, g, &args, "backward");
+}
+
+static const void *kernel_for(struct device *d, const struct conv_args *a,
+                              const struct conv_args *before)
+{
+    return in_fp32(d, &a->l) ? NULL : known_kernel(a, before);
+}
+
+extern "C" void cuda_products_flush(struct device *d)
+{
+    if (!d->products_noted)
+        return;
+    d->products_noted = false;
+    launch(d, kernel_for(d, d->products, NULL), d->products, NULL);
+}
+
+/* Batch norm of `a` together with the products that are noted, if it follows from them. */
+static bool norm_with_products(struct device *d, const struct conv_args *a)
+{
+    const struct conv_args *p = d->products;
+    bool tangent = a->v.at != NULL;
+    if (!d->products_noted || tangent != (p->v.at != NULL) || p->tasks != a->tasks ||
+        p->n != a->n || p->count != a->count ||
+        p->dx != (tangent ? a->tangent.dout : a->cache.dout))
+        return false;
+    if (p->plan.dx.splits > 1 && p->plan.dx.splits != p->plan.dw.splits)
+        return false; /* the parts of dX are no cluster */
+    const void *kernel = kernel_for(d, p, a);
+    if (!kernel)
+        return false;
+    d->products_noted = false;
+    launch(d, kernel, p, a);
+    return true;
+}
+
+extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
+{
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
-    a.early = true;
-    cuda_conv_norm(d, &a);
-    struct units units = units_of(a);
-    size_t dx = c->dx ? a.plan.dx.bytes : 0, dw = a.plan.dw.bytes;
-    struct grid g = {.x = (unsigned)(units.dw + units.dx),
-                     .y = (unsigned)a.tasks,
-                     .threads = THREADS,
-                     .cluster = (unsigned)a.plan.dw.splits,
-                     .shared = dx > dw ? dx : dw};
-    bool tangent = c->v.at != NULL;
-    bool full = in_fp32(d, &a.l);
-    const void *kernel = full ? NULL : known_kernel(&a, tangent);
-    if (!kernel)
-        kernel = kernels[full][a.l.stride - 1][tangent];
-    cuda_launch(d, kernel, g, &a, "backward");
+    if (!norm_with_products(d, &a))
+        cuda_conv_norm(d, &a);
+    if (c->dx) {
+        *d->products = a;
+        d->products_noted = true;
+    } else {
+        launch(d, kernel_for(d, &a, NULL), &a, NULL);
+    }
 }

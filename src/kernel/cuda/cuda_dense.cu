@@ -34,7 +34,7 @@ static struct dense_args dense_args_of(const struct layer_call *c)
     a.rx = c->rx;
     a.theta = c->theta;
     a.v = c->v;
-    a.grad = c->grad;
+    a.sink = c->sink;
     a.weight = c->l->offset[TENSOR_WEIGHT];
     a.bias = c->l->offset[TENSOR_BIAS];
     a.cache = c->cache;

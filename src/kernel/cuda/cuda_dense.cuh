@@ -85,7 +85,6 @@ template <bool TANGENT>
 static __device__ void dense_dw(const struct dense_args &a, int task, int n, int o, int j)
 {
     size_t first = (size_t)task * a.n;
-    float *grad = (float *)a.grad.at + task * a.grad.stride;
     float4 sum = {};
     float bias = 0;
     for (int i = 0; i < n; i++) {
@@ -96,9 +95,12 @@ static __device__ void dense_dw(const struct dense_args &a, int task, int n, int
             add4(sum, dy_at(a, a.cache.dout, first + i, o),
                  __ldcg((const float4 *)(a.rx + (first + i) * a.in + j)));
     }
-    *(float4 *)(grad + a.weight + (size_t)o * a.in + j) = sum;
+    const size_t at[1] = {a.weight + (size_t)o * a.in + j};
+    const bool real[1] = {true};
+    const float v[1][4] = {{sum.x, sum.y, sum.z, sum.w}};
+    sink_quads<1>(a.sink, task, at, real, v);
     if (j == 0)
-        grad[a.bias + o] = bias;
+        sink_value(a.sink, task, a.bias + o, bias);
 }
 
 /* Four columns of dx's row i. */

@@ -3,6 +3,7 @@
  * One stream, in whose order everything happens.  Operations return void; the
  * first failure is kept and reported by sync().
  */
+#include "cuda_conv.h"
 #include "cuda_head.h"
 #include "base/memory.h"
 
@@ -83,6 +84,7 @@ static int open_device(struct device **out, const struct device_options *options
         return fail(METE_EDEVICE, "%s", why);
     struct device *d = mem_alloc(sizeof *d);
     d->head = mem_alloc(sizeof *d->head);
+    d->products = mem_alloc(sizeof *d->products);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
     int err = open_stream(d);
@@ -116,6 +118,7 @@ static void close_device(struct device *d)
     if (d->stream)
         cudaStreamDestroy(d->stream);
     free(d->head);
+    free(d->products);
     free(d);
 }
 
@@ -227,6 +230,12 @@ static void images_close(struct device *d, struct images *images)
 
 /* ---- launches ---- */
 
+void cuda_flush(struct device *d)
+{
+    cuda_head_flush(d);
+    cuda_products_flush(d);
+}
+
 /* Lets a kernel have all the shared memory of a block.  Always the same number: several
  * devices, each in a thread of its own, may launch it at once with different sizes. */
 static void allow_shared(struct device *d, const void *kernel, size_t bytes, const char *name)
@@ -325,6 +334,7 @@ const struct kernels kernels_cuda = {
     .rows = cuda_rows,
     .forward = cuda_forward,
     .backward = cuda_backward,
+    .backward_step = cuda_backward_step,
     .forward_tangent = cuda_forward_tangent,
     .backward_tangent = cuda_backward_tangent,
     .xent = cuda_xent,

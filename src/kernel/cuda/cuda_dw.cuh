@@ -145,20 +145,27 @@ multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgrou
     }
 }
 
-/* Four neighbouring columns of an output channel: `quad` counts (pair, channel). */
-static __device__ __forceinline__ void keep_quad(const struct conv_args &a, const struct dw_unit &u,
-                                                 int pair, int row, int quad, const float *v)
+/* Quads first, first + step, ... of a warp's sums: four neighbouring columns of an output
+ * channel each; a quad counts (pair, channel). */
+static __device__ __forceinline__ void sink_dw(const struct conv_args &a, const struct dw_unit &u,
+                                               int pair, int row, int first, int step,
+                                               const float (&v)[4][4])
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, shift = log2_of(a.plan.width);
-    int n = (pair + quad / 4) * 16 + 4 * t, tap = n >> shift, c = u.c0 + (n & (a.plan.width - 1));
-    int o = u.o0 + row + 4 * g + quad % 4;
-    float *dw = (float *)a.grad.at + (size_t)u.task * a.grad.stride + a.l.offset[TENSOR_WEIGHT];
-    if (tap < 9 && o < a.out_rows)
-        store4(dw + (o * 9 + tap) * a.in_c + c, v);
+    size_t at[4];
+    bool real[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int quad = first + i * step, n = (pair + quad / 4) * 16 + 4 * t, tap = n >> shift;
+        int c = u.c0 + (n & (a.plan.width - 1)), o = u.o0 + row + 4 * g + quad % 4;
+        real[i] = quad < 4 * PAIRS && tap < 9 && o < a.out_rows;
+        at[i] = a.l.offset[TENSOR_WEIGHT] + (size_t)((o * 9 + tap) * a.in_c + c);
+    }
+    sink_quads<4>(a.sink, u.task, at, real, v);
 }
 
-/* A warp's sums to memory; where blocks share the pixels, each adds up a part of them
- * over the cluster, in order. */
+/* A warp's sums to memory, by way of shared memory; where blocks share the pixels, each
+ * adds up a part of them over the cluster, in order. */
 static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const struct dw_unit &u,
                                                int place, int pair, int row, bool mine,
                                                const float (&acc)[2][2 * PAIRS][4], float *shared)
@@ -166,31 +173,32 @@ static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const 
     int splits = a.plan.dw.splits;
     float *at = shared + (place * 4 * PAIRS * 32 + threadIdx.x % 32) * 4;
 #pragma unroll
-    for (int q = 0; q < 4 * PAIRS; q++) {
+    for (int q = 0; mine && q < 4 * PAIRS; q++) {
         int i = q / 4, m = q % 4 / 2, h = q % 2 * 2;
-        float v[4] = {acc[m][2 * i][h], acc[m][2 * i + 1][h], acc[m][2 * i][h + 1],
-                      acc[m][2 * i + 1][h + 1]};
-        if (mine && splits == 1)
-            keep_quad(a, u, pair, row, q, v);
-        else if (mine)
-            *(float4 *)(at + q * 128) = make_float4(v[0], v[1], v[2], v[3]);
+        *(float4 *)(at + q * 128) = make_float4(acc[m][2 * i][h], acc[m][2 * i + 1][h],
+                                                acc[m][2 * i][h + 1], acc[m][2 * i + 1][h + 1]);
     }
-    if (splits == 1)
-        return;
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    cluster.sync();
-    for (int q = u.part; mine && q < 4 * PAIRS; q += splits) {
-        float sum[4] = {};
-        for (int s = 0; s < splits; s++) {
-            float4 more = *(const float4 *)(cluster.map_shared_rank(at, s) + q * 128);
-            sum[0] += more.x;
-            sum[1] += more.y;
-            sum[2] += more.z;
-            sum[3] += more.w;
-        }
-        keep_quad(a, u, pair, row, q, sum);
+    if (splits > 1)
+        cluster.sync();
+#pragma unroll 1
+    for (int first = u.part; mine && first < 4 * PAIRS; first += 4 * splits) {
+        float v[4][4] = {};
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll 1
+            for (int s = 0; first + i * splits < 4 * PAIRS && s < splits; s++) {
+                const float *from = splits > 1 ? cluster.map_shared_rank(at, s) : at;
+                float4 more = *(const float4 *)(from + (first + i * splits) * 128);
+                v[i][0] += more.x;
+                v[i][1] += more.y;
+                v[i][2] += more.z;
+                v[i][3] += more.w;
+            }
+        sink_dw(a, u, pair, row, first, splits, v);
     }
-    cluster.sync();
+    if (splits > 1)
+        cluster.sync();
 }
 
 template <bool FULL, bool TANGENT>
@@ -207,6 +215,7 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
         column[i] = i > 0 && a.plan.width == 16 ? column[0] + i * p.pitch
                                                 : column_at(a, (pair + i) * 16 + each);
     struct cursor now = {u.first, 0, 0}, next = now;
+#pragma unroll 1
     for (int i = 0; i < p.stages - 1; i++) {
         if (next.part < sources)
             stage_item_x<TANGENT>(a, u, next, stages);
@@ -214,19 +223,18 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
     }
     wait_for_previous();
     next = now;
-    for (int i = 0; i < p.stages - 1; i++) {
-        if (next.part < sources)
-            stage_item_dz<TANGENT>(a, u, next, stages);
-        copies_end();
-        advance_dw(next, p, u);
-    }
+    int ahead = 1 - p.stages; /* items: now, less those of the first stages */
+#pragma unroll 1
     while (now.part < sources) {
         if (next.part < sources) {
-            stage_item_x<TANGENT>(a, u, next, stages);
+            if (ahead >= 0)
+                stage_item_x<TANGENT>(a, u, next, stages);
             stage_item_dz<TANGENT>(a, u, next, stages);
         }
         copies_end();
         advance_dw(next, p, u);
+        if (ahead++ < 0)
+            continue;
         wait_stage(p.stages);
         __syncthreads();
         if (kgroup < p.kgroups)

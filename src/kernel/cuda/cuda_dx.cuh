@@ -206,17 +206,20 @@ static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
     if (next.m < u.last)
         stage_item_weights<TANGENT>(a, u, next, chunks, stages);
     wait_for_previous();
-    if (next.m < u.last)
-        stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
-    copies_end();
-    advance(next, p, each);
+    bool staged = false; /* the first item, whose weights came before the wait */
+#pragma unroll 1
     while (now.m < u.last) {
         if (next.m < u.last) {
-            stage_item_weights<TANGENT>(a, u, next, chunks, stages);
+            if (staged)
+                stage_item_weights<TANGENT>(a, u, next, chunks, stages);
             stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
         }
         copies_end();
         advance(next, p, each);
+        if (!staged) {
+            staged = true;
+            continue;
+        }
         if (now.part == 0) {
             cell0 = now.m;
             int top = dz_row(a, cell0, &x);

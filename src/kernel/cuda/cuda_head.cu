@@ -41,7 +41,7 @@ static struct head take(struct device *d)
     return h;
 }
 
-extern "C" void cuda_flush(struct device *d)
+extern "C" void cuda_head_flush(struct device *d)
 {
     if (d->head->noted == head::HEAD_NONE)
         return;

@@ -15,7 +15,8 @@ struct dense_args {
     bool relu;
     const int32_t *count;
     const float *x, *rx;
-    struct vec theta, v, grad;
+    struct vec theta, v;
+    struct sink sink;
     size_t weight, bias; /* offsets */
     struct cache cache, tangent;
     float *dx;

@@ -18,9 +18,9 @@ void cuda_forward(struct device *d, const struct layer *l, const struct batch *b
     run(d, &c, true);
 }
 
-void cuda_backward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
-                   const void *x, struct vec theta, void *cache, void *dx, struct vec grad,
-                   void *scratch)
+void cuda_backward_step(struct device *d, const struct layer *l, const struct batch *b,
+                        struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
+                        struct vec grad, const struct descent *step, void *scratch)
 {
     (void)scratch;
     struct layer_call c = {l,
@@ -28,10 +28,19 @@ void cuda_backward(struct device *d, const struct layer *l, const struct batch *
                            norm.stat,
                            .x = x,
                            .theta = theta,
-                           .grad = grad,
+                           .sink = {.grad = grad},
                            .dx = dx,
                            .cache = cuda_cache(l, b, cache)};
+    if (step)
+        c.sink.step = *step;
     run(d, &c, false);
+}
+
+void cuda_backward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
+                   const void *x, struct vec theta, void *cache, void *dx, struct vec grad,
+                   void *scratch)
+{
+    cuda_backward_step(d, l, b, norm, x, theta, cache, dx, grad, NULL, scratch);
 }
 
 void cuda_forward_tangent(struct device *d, const struct layer *l, const struct batch *b,
@@ -64,7 +73,7 @@ void cuda_backward_tangent(struct device *d, const struct layer *l, const struct
                            .rx = rx,
                            .theta = theta,
                            .v = v,
-                           .grad = rgrad,
+                           .sink = {.grad = rgrad},
                            .dx = rdx,
                            .cache = cuda_cache(l, b, cache),
                            .tangent = cuda_cache(l, b, tangent)};

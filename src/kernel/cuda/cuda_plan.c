@@ -252,7 +252,7 @@ void cuda_conv_args(const struct device *d, const struct layer_call *c, struct c
                             .out_rows = slices(c->l->out_c) * SLICE,
                             .theta = c->theta,
                             .v = c->v,
-                            .grad = c->grad,
+                            .sink = c->sink,
                             .x = c->x,
                             .rx = c->rx,
                             .dx = c->dx,

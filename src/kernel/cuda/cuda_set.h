@@ -29,7 +29,8 @@ struct recording {
     cudaGraphExec_t exec;
 };
 
-struct head; /* cuda_head.h */
+struct head;      /* cuda_head.h */
+struct conv_args; /* cuda_conv.h */
 
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
@@ -42,6 +43,8 @@ struct device {
     size_t staging_bytes;
     const char *latest; /* what was launched last */
     struct head *head;  /* what is noted and not yet launched */
+    struct conv_args *products;
+    bool products_noted;
     struct recording *recordings;
     int n_recordings;
     uint64_t recording_key;
@@ -57,6 +60,8 @@ void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args
 /* Launches what is noted.  Whatever reads or writes device memory calls it first;
  * cuda_launch does. */
 void cuda_flush(struct device *d);
+void cuda_head_flush(struct device *d);
+void cuda_products_flush(struct device *d);
 /* Remembers a failure for sync() to report. */
 void cuda_check(struct device *d, cudaError_t e, const char *what);
 /* At least `bytes` of device memory until the next call, or NULL and a failure kept. */
@@ -103,6 +108,12 @@ enum stat { STAT_MU, STAT_S, STAT_C1, STAT_C2, STATS, STAT_M1 = 0, STAT_M2 };
 
 struct cache cuda_cache(const struct layer *l, const struct batch *b, const void *at);
 
+/* Where gradients go: to grad, or, where step.to is set, into a step. */
+struct sink {
+    struct vec grad;
+    struct descent step;
+};
+
 /* ---- the table's operations, by file ---- */
 
 size_t cuda_layout(struct layer *layers, int n, size_t *trained);
@@ -126,6 +137,9 @@ void cuda_forward(struct device *d, const struct layer *l, const struct batch *b
 void cuda_backward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
                    const void *x, struct vec theta, void *cache, void *dx, struct vec grad,
                    void *scratch);
+void cuda_backward_step(struct device *d, const struct layer *l, const struct batch *b,
+                        struct norm norm, const void *x, struct vec theta, void *cache, void *dx,
+                        struct vec grad, const struct descent *step, void *scratch);
 void cuda_forward_tangent(struct device *d, const struct layer *l, const struct batch *b,
                           struct norm norm, const void *x, const void *rx, struct vec theta,
                           struct vec v, const void *cache, void *tangent, void *scratch);
@@ -160,7 +174,8 @@ struct layer_call {
     const struct batch *b;
     int stat;
     const float *x, *rx; /* rx NULL: zero */
-    struct vec theta, v, grad;
+    struct vec theta, v;
+    struct sink sink;
     struct cache cache, tangent;
     float *dx; /* or its tangent; NULL: not wanted */
 };

@@ -134,6 +134,18 @@ template <int SHAPE, int DX> struct fix_products {
         dw.pitch = pitch;
         dw.weights = weights;
     }
+    /* The layer before. */
+    static __host__ __device__ __forceinline__ void before(struct conv_args &a)
+    {
+        fix_layer<(DX > 0 ? SHAPE - 1 : SHAPE)>(a);
+    }
+    static bool follows(const struct conv_args *a)
+    {
+        struct conv_args b;
+        memcpy(&b, a, sizeof b);
+        before(b);
+        return DX > 0 && memcmp(&b, a, sizeof b) == 0;
+    }
 };
 
 /* Whether a kernel that fixes its arguments with FIX may be given these. */

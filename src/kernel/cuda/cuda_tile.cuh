@@ -306,4 +306,62 @@ static __device__ __forceinline__ void store4(float *to, const float *v)
     __stcg((float4 *)to, make_float4(v[0], v[1], v[2], v[3]));
 }
 
+/* ---- gradients ---- */
+
+static __device__ __forceinline__ float *task_at(const struct vec &v, int task, size_t at)
+{
+    return (float *)v.at + (size_t)task * v.stride + at;
+}
+
+/* Element `at` of a task's gradient. */
+static __device__ __forceinline__ void sink_value(const struct sink &s, int task, size_t at,
+                                                  float g)
+{
+    float rate = (float)s.step.rate;
+    if (!s.step.to.at) {
+        *task_at(s.grad, task, at) = g;
+    } else if (!s.step.moved.at) {
+        *task_at(s.step.to, task, at) = fmaf(-rate, g, *task_at(s.step.from, task, at));
+    } else {
+        float *moved = task_at(s.step.moved, task, at), way = fmaf(rate, g, *moved);
+        *moved = way;
+        *task_at(s.step.to, task, at) = *task_at(s.step.from, task, at) - way;
+    }
+}
+
+/* N times 4 of them, those that are `real`; what is read for them is under way together. */
+template <int N>
+static __device__ __forceinline__ void sink_quads(const struct sink &s, int task,
+                                                  const size_t (&at)[N], const bool (&real)[N],
+                                                  const float (&g)[N][4])
+{
+    float rate = (float)s.step.rate, from[N][4], way[N][4];
+    float *to = s.step.to.at ? task_at(s.step.to, task, 0) : task_at(s.grad, task, 0);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (real[i] && s.step.to.at) {
+            load4(from[i], task_at(s.step.from, task, at[i]));
+            if (s.step.moved.at)
+                load4(way[i], task_at(s.step.moved, task, at[i]));
+        }
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        float v[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            v[j] = g[i][j];
+            if (s.step.to.at && s.step.moved.at) {
+                way[i][j] = fmaf(rate, v[j], way[i][j]);
+                v[j] = from[i][j] - way[i][j];
+            } else if (s.step.to.at) {
+                v[j] = fmaf(-rate, v[j], from[i][j]);
+            }
+        }
+        if (real[i] && s.step.to.at && s.step.moved.at)
+            store4(task_at(s.step.moved, task, at[i]), way[i]);
+        if (real[i])
+            store4(to + at[i], v);
+    }
+}
+
 #endif

@@ -1,0 +1,307 @@
+/* cuda_norm_back.cuh - from the gradient of a conv block's output to dz, through
+ * pooling, ReLU and batch norm; and the tangent of that.
+ *
+ * dy, the gradient after pooling and ReLU were undone, is not kept: it is dout at
+ * the pixel the output came from, and 0 elsewhere.  A thread works on 4 channels of
+ * an output pixel.
+ */
+#ifndef CUDA_NORM_BACK_CUH
+#define CUDA_NORM_BACK_CUH
+
+#include "cuda_norm.cuh"
+
+enum { STEP = THREADS / 4 }; /* pixels a block reads at once */
+
+/* One block's part of a slice: output pixels first..last-1 of a task. */
+struct part {
+    int task, n, stat, c0, first, last;
+};
+
+/* The sums a channel needs.  Gradient: dy, dy xh, and of z for running averages.
+ * Tangent: Rdy, Rdy xh + dy Rxh, and dy. */
+enum { SUM_DY, SUM_DY_XH, SUM_Z, SUM_ZZ, SUM_DY_AGAIN = SUM_Z };
+
+/* Pointers to channel c of pixel 0 of the task. */
+struct planes {
+    const float *z, *rz, *dout, *rdout;
+    float *dz;
+};
+
+template <bool TANGENT>
+static __device__ __forceinline__ struct planes planes_of(const struct conv_args &a, int task,
+                                                          int c)
+{
+    size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c;
+    size_t out = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c;
+    struct planes p = {a.cache.z + conv, a.tangent.z + conv, a.cache.dout + out,
+                       a.tangent.dout + out, (TANGENT ? a.tangent.dz : a.cache.dz) + conv};
+    return p;
+}
+
+/* What is read of an output pixel, four channels of it. */
+template <int W> struct reading {
+    int at[W];
+    float z[W][4], rz[W][4], dout[4], rdout[4];
+};
+
+template <int W, bool TANGENT>
+static __device__ __forceinline__ void read_pixel(const struct conv_args &a, const struct planes &k,
+                                                  int p, struct reading<W> &r)
+{
+    window_of<W>(a.l, p, r.at);
+    load_window<W>(r.z, k.z, a.out_c, r.at);
+    load4(r.dout, k.dout + p * a.out_c);
+    if (TANGENT) {
+        load_window<W>(r.rz, k.rz, a.out_c, r.at);
+        load4(r.rdout, k.rdout + p * a.out_c);
+    }
+}
+
+using norm_sums = struct sums<WARPS, 4, SLICE>;
+
+/* Adds a pixel to this thread's sums. */
+template <int W, bool TANGENT>
+static __device__ __forceinline__ void count_pixel(const struct few<4> &f,
+                                                   const struct reading<W> &r, float (&sum)[3][4])
+{
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        struct seen<W> v = see<W, 4>(f, j, r.at, r.z);
+        float xh = 0, rz = 0, dy = v.on ? r.dout[j] : 0, rdy = TANGENT && v.on ? r.rdout[j] : 0;
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            if (W == 1 || k == v.source) {
+                xh = v.xh[k];
+                rz = TANGENT ? r.rz[k][j] : 0;
+            }
+        if (TANGENT) {
+            sum[SUM_DY][j] += rdy;
+            sum[SUM_DY_XH][j] += rdy * xh + dy * rxhat(f, j, xh, rz);
+            sum[SUM_DY_AGAIN][j] += dy;
+        } else {
+            sum[SUM_DY][j] += dy;
+            sum[SUM_DY_XH][j] += dy * xh;
+        }
+    }
+}
+
+/* How many output pixels a thread reads together: they stay in registers between the
+ * sums and dz where a part has no more. */
+template <int W, bool TANGENT> static __device__ __host__ constexpr int batch_of(void)
+{
+    return W > 1 ? 1 : TANGENT ? 4 : 8;
+}
+
+/* Pixels p, p + STEP, ... */
+template <int W, bool TANGENT>
+static __device__ __forceinline__ void read_batch(const struct conv_args &a, const struct planes &k,
+                                                  int p, int last,
+                                                  struct reading<W> (&r)[batch_of<W, TANGENT>()])
+{
+#pragma unroll
+    for (int u = 0; u < batch_of<W, TANGENT>(); u++)
+        if (p + u * STEP < last)
+            read_pixel<W, TANGENT>(a, k, p + u * STEP, r[u]);
+}
+
+/* The warp's sums of z and its square over the part, for running averages. */
+template <int W>
+static __device__ __forceinline__ void sum_running(const struct conv_args &a, const struct part &s,
+                                                   const struct planes &k, norm_sums *sums)
+{
+    int quad = threadIdx.x % 4 * 4;
+    double sum[2][4] = {};
+    for (int p = s.first + threadIdx.x / 4; p < s.last && s.c0 + quad < a.out_c; p += STEP) {
+        int at[W];
+        float z[W][4];
+        window_of<W>(a.l, p, at);
+        load_window<W>(z, k.z, a.out_c, at); /* zeros where there is no pixel */
+        for (int i = 0; i < W * 4; i++) {
+            sum[0][i % 4] += z[i / 4][i % 4];
+            sum[1][i % 4] += (double)z[i / 4][i % 4] * z[i / 4][i % 4];
+        }
+    }
+    for (int i = 0; i < 8; i++) {
+        double v = sum[i / 4][i % 4];
+        for (int step = 4; step < 32; step *= 2)
+            v += __shfl_xor_sync(~0u, v, step);
+        sums->warp[threadIdx.x / 32][SUM_Z + i / 4][quad + i % 4] = v;
+    }
+}
+
+/* dz of every pixel under an output pixel, or the tangent of it. */
+template <bool FULL, int W, bool TANGENT>
+static __device__ __forceinline__ void put_pixel(const struct conv_args &a, const struct few<4> &f,
+                                                 const struct reading<W> &r, bool in, float *dz)
+{
+    float to[W][4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        struct seen<W> v = see<W, 4>(f, j, r.at, r.z);
+        float rscale = TANGENT ? (f.rgamma[j] - f.scale[j] * f.m2[j]) * f.s[j] : 0;
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            bool here = v.on && (W == 1 || k == v.source);
+            float xh = v.xh[k], value;
+            float u = (here ? r.dout[j] : 0) - (in ? f.c1[j] + xh * f.c2[j] : 0);
+            if (TANGENT) {
+                float rxh = rxhat(f, j, xh, r.rz[k][j]);
+                float ru =
+                    (here ? r.rdout[j] : 0) - (in ? f.rc1[j] + rxh * f.c2[j] + xh * f.rc2[j] : 0);
+                value = rscale * u + f.scale[j] * ru;
+            } else {
+                value = f.scale[j] * u;
+            }
+            to[k][j] = FULL ? value : round_tf32(value);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        if (W == 1 || r.at[k] >= 0)
+            store4(dz + r.at[k] * a.out_c, to[k]);
+}
+
+/* ---- channels ---- */
+
+static __device__ __forceinline__ void load_slice(const struct conv_args &a, const struct part &s,
+                                                  bool tangent, struct slice *ch)
+{
+    int i = threadIdx.x, c = s.c0 + i;
+    if (i >= SLICE)
+        return;
+    ch->mu[i] = stat_at(a, a.cache, s.task, STAT_MU)[c];
+    ch->s[i] = stat_at(a, a.cache, s.task, STAT_S)[c];
+    ch->gamma[i] = tensor_at(a.theta, s.task, a.l, TENSOR_GAMMA)[c];
+    ch->beta[i] = tensor_at(a.theta, s.task, a.l, TENSOR_BETA)[c];
+    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    if (!tangent)
+        return;
+    ch->c1[i] = stat_at(a, a.cache, s.task, STAT_C1)[c];
+    ch->c2[i] = stat_at(a, a.cache, s.task, STAT_C2)[c];
+    ch->m1[i] = stat_at(a, a.tangent, s.task, STAT_M1)[c];
+    ch->m2[i] = stat_at(a, a.tangent, s.task, STAT_M2)[c];
+    ch->rgamma[i] = tensor_at(a.v, s.task, a.l, TENSOR_GAMMA)[c];
+}
+
+/* (running - this batch's) statistics of z + bias. */
+static __device__ __forceinline__ void put_running(const struct conv_args &a, const struct part &s,
+                                                   const norm_sums *sums, int i, float *mean,
+                                                   float *var)
+{
+    double m = (double)s.n * a.l.conv_h * a.l.conv_w, mu = sums->total[SUM_Z][i] / m;
+    int c = s.c0 + i;
+    if (s.stat > 0 || s.n == 0 || c >= a.l.out_c)
+        return;
+    *mean = (float)(tensor_at(a.theta, s.task, a.l, TENSOR_MEAN)[c] -
+                    (mu + tensor_at(a.theta, s.task, a.l, TENSOR_BIAS)[c]));
+    *var = (float)(tensor_at(a.theta, s.task, a.l, TENSOR_VAR)[c] -
+                   fmax(sums->total[SUM_ZZ][i] / m - mu * mu, 0.0));
+}
+
+/* c1, c2 (or Rc1, Rc2) and this layer's gradients of a channel; `keep` in one block
+ * of those that share the slice.  over: 1 / the values that make statistics, or 0. */
+template <bool TANGENT>
+static __device__ __forceinline__ void set_slice(const struct conv_args &a, const struct part &s,
+                                                 double over, const norm_sums *sums,
+                                                 struct slice *ch, bool keep)
+{
+    int i = threadIdx.x, c = s.c0 + i;
+    if (i >= SLICE)
+        return;
+    double dy = sums->total[SUM_DY][i], product = sums->total[SUM_DY_XH][i];
+    float mean1 = (float)(dy * over), mean2 = (float)(product * over);
+    double bias = ch->scale[i] * dy; /* the sum of dz */
+    if (TANGENT)
+        bias += ch->rgamma[i] * ch->s[i] * sums->total[SUM_DY_AGAIN][i];
+    (TANGENT ? ch->rc1 : ch->c1)[i] = mean1;
+    (TANGENT ? ch->rc2 : ch->c2)[i] = mean2;
+    if (!keep)
+        return;
+    float *grad = task_at(a.sink.grad, s.task, c);
+    sink_value(a.sink, s.task, a.l.offset[TENSOR_BETA] + c, (float)dy);
+    sink_value(a.sink, s.task, a.l.offset[TENSOR_GAMMA] + c, (float)product);
+    sink_value(a.sink, s.task, a.l.offset[TENSOR_BIAS] + c, s.stat > 0 ? 0 : (float)bias);
+    grad[a.l.offset[TENSOR_MEAN]] = grad[a.l.offset[TENSOR_VAR]] = 0;
+    if (TANGENT)
+        return;
+    put_running(a, s, sums, i, grad + a.l.offset[TENSOR_MEAN], grad + a.l.offset[TENSOR_VAR]);
+    stat_at(a, a.cache, s.task, STAT_C1)[c] = mean1;
+    stat_at(a, a.cache, s.task, STAT_C2)[c] = mean2;
+}
+
+/* ---- a slice ---- */
+
+/* The warp's sums over the part; leaves its last batch in r. */
+template <int W, bool TANGENT>
+static __device__ __forceinline__ int
+sum_part(const struct conv_args &a, const struct part &s, const struct planes &k,
+         const struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()], norm_sums *sums)
+{
+    const int batch = batch_of<W, TANGENT>();
+    int quad = threadIdx.x % 4 * 4, p = s.first + threadIdx.x / 4, kept = p;
+    float sum[3][4] = {};
+    for (; p < s.last && s.c0 + quad < a.out_c; p += batch * STEP) {
+        read_batch<W, TANGENT>(a, k, p, s.last, r);
+#pragma unroll
+        for (int u = 0; u < batch; u++)
+            if (p + u * STEP < s.last)
+                count_pixel<W, TANGENT>(f, r[u], sum);
+        kept = p;
+    }
+#pragma unroll
+    for (int i = 0; i < (TANGENT ? 3 : 2); i++) {
+        float total = spread_sum<4>(sum[i]);
+        if (!(threadIdx.x & 4))
+            sums->warp[threadIdx.x / 32][i][quad + channel_of_lane<4>()] = total;
+    }
+    return kept;
+}
+
+/* dz of the part, from its last batch, which is in r, to its first. */
+template <bool FULL, int W, bool TANGENT>
+static __device__ __forceinline__ void
+put_part(const struct conv_args &a, const struct part &s, const struct planes &k,
+         const struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()], int kept)
+{
+    const int batch = batch_of<W, TANGENT>();
+    int counted = s.stat * a.l.out_h * a.l.out_w;
+    for (int p = kept; p >= s.first && s.c0 + threadIdx.x % 4 * 4 < a.out_c; p -= batch * STEP) {
+        if (p != kept)
+            read_batch<W, TANGENT>(a, k, p, s.last, r);
+#pragma unroll
+        for (int u = 0; u < batch; u++)
+            if (p + u * STEP < s.last)
+                put_pixel<FULL, W, TANGENT>(a, f, r[u], p + u * STEP < counted, k.dz);
+    }
+}
+
+/* A block's part of a slice of a task, channels c0..; the parts are a cluster. */
+template <bool FULL, int W, bool TANGENT>
+static __device__ __forceinline__ void norm_slice(const struct conv_args &a, int task, int c0,
+                                                  int part, int splits, norm_sums *sums,
+                                                  struct slice *ch)
+{
+    int quad = threadIdx.x % 4 * 4, n = a.count ? a.count[task] : a.n;
+    int outputs = n * a.l.out_h * a.l.out_w, each = (outputs + splits - 1) >> log2_of(splits);
+    int first = min(part * each, outputs);
+    struct part s = {task, n, min(a.stat, n), c0, first, min(first + each, outputs)};
+    double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
+    const struct planes k = planes_of<TANGENT>(a, task, c0 + quad);
+    struct reading<W> r[batch_of<W, TANGENT>()];
+    struct few<4> f;
+    load_slice(a, s, TANGENT, ch);
+    __syncthreads();
+    load_few<4, TANGENT>(f, ch, quad);
+    int kept = sum_part<W, TANGENT>(a, s, k, f, r, sums);
+    bool running = !TANGENT && s.stat == 0;
+    if (running)
+        sum_running<W>(a, s, k, sums);
+    add_up(sums, running ? 4 : TANGENT ? 3 : 2, WARPS, splits);
+    set_slice<TANGENT>(a, s, over, sums, ch, part == 0);
+    __syncthreads();
+    load_few<4, TANGENT>(f, ch, quad);
+    put_part<FULL, W, TANGENT>(a, s, k, f, r, kept);
+    cluster_ends(splits);
+}
+
+#endif
