@@ -287,6 +287,7 @@ int main(int argc, char **argv)
         {"omniglot 20w-5s", 28, 1, 64, false, 100, 20},
         {"mini-imagenet 5w-1s", 84, 3, 32, false, 5, 5},
         {"mini-imagenet 5w-5s", 84, 3, 32, false, 25, 5},
+        {"mini-imagenet 5w-5s joint", 84, 3, 32, false, 50, 5},
         {"omniglot, pooled", 28, 1, 64, true, 5, 5},
         {"mini-imagenet, pooled", 84, 3, 32, true, 5, 5},
         {"omniglot, 1 image", 28, 1, 64, false, 1, 5},

@@ -13,7 +13,7 @@
  *                            alike (every second, every second pair) follow each other
  *   z, dz inside a layer     the same; sorted by x mod 2 where the stride is 2, but in the
  *                            first layer, whose z lies as its output does
- *   the input of a net       [image][y of z][0 x.. 0][ky][channel]: the three rows that a
+ *   the input of a net       [y of z][image][0 x.. 0][ky][channel]: the three rows that a
  *                            row of z reads, a column of zeros left and right, channels
  *                            not padded; before a dense layer [image][feature] in c,h,w
  *                            order
@@ -156,14 +156,17 @@ INLINE size_t z_len(const struct layer *l)
                                  : 0;
 }
 
-/* Pictures are an odd number of cache lines apart, so that the same pixel of all of them
- * finds room in a cache. */
+/* The windows of a picture that a row of z reads. */
+INLINE size_t input_row(const struct layer *first)
+{
+    return (size_t)(first->in_w + 2) * 3 * (size_t)first->in_c;
+}
+
 INLINE size_t input_len(const struct layer *first)
 {
-    int conv = first->conv_h * (first->in_w + 2) * 3, dense = first->in_h * first->in_w;
     if (first->kind == LAYER_DENSE)
-        return (size_t)pad(dense * first->in_c);
-    return (size_t)(pad(conv * first->in_c) | PAD);
+        return (size_t)pad(first->in_h * first->in_w * first->in_c);
+    return (size_t)first->conv_h * input_row(first);
 }
 
 INLINE size_t in_len(const struct layer *l)

@@ -18,7 +18,7 @@ struct strip {
 static struct strip strip_of(const struct layer *l, int n, int k, int phases)
 {
     if (by_pixel(n))
-        return (struct strip){k, 0, n, (ptrdiff_t)in_len(l)};
+        return (struct strip){k, 0, n, (ptrdiff_t)input_row(l)};
     int phase = k % phases;
     return (struct strip){phase, k / phases, phase_len(phase, l->conv_w, phases),
                           (ptrdiff_t)phases * l->stride * 3 * l->in_c};
@@ -30,32 +30,39 @@ static int strips_of(const struct layer *l, int n, int phases)
 }
 
 /* Its first window in row y. */
-static const float *windows(const struct layer *l, const float *images, int y, struct strip s)
+static const float *windows(const struct layer *l, int n, const float *images, int y,
+                            struct strip s)
 {
-    ptrdiff_t column = (ptrdiff_t)y * (l->in_w + 2) + s.x * l->stride;
-    return images + s.image * (ptrdiff_t)in_len(l) + column * 3 * l->in_c;
+    ptrdiff_t row = (ptrdiff_t)y * n + s.image;
+    return images + row * (ptrdiff_t)input_row(l) + (ptrdiff_t)s.x * l->stride * 3 * l->in_c;
 }
 
-/* Fetches the x-th share of row y of the windows: as many streams as images are more than a
- * core follows. */
-static void fetch_windows(const struct layer *l, int n, const float *images, int y, int x)
+/* Where pixel k's share of the windows of `pictures` pictures begins, in row y: as many
+ * streams as pictures are more than a core follows, so a row fetches the next one's. */
+static const float *share_of(const struct layer *l, int n, const float *images, int y, int pictures,
+                             int k)
 {
-    const ptrdiff_t row = (ptrdiff_t)(l->in_w + 2) * 3 * l->in_c, image = (ptrdiff_t)in_len(l);
-    for (int i = n * x / l->conv_w; i < n * (x + 1) / l->conv_w; i++)
-        for (ptrdiff_t at = row * y; at < row * (y + 1); at += LINE)
-            __builtin_prefetch(images + i * image + at, 0, 2);
+    ptrdiff_t row = (ptrdiff_t)input_row(l);
+    return images + y * n * row + pictures * row * k / l->conv_w;
+}
+
+static void fetch_share(const struct layer *l, int n, const float *images, int y, int k)
+{
+    const float *end = share_of(l, n, images, y, n, k + 1);
+    for (const float *at = share_of(l, n, images, y, n, k); at < end; at += LINE)
+        __builtin_prefetch(at, 0, 2);
 }
 
 void cpu_first_forward(const struct layer *l, int n, const struct conv_term *term, float *z,
                        struct after_row after)
 {
-    enum { AHEAD = 8 }; /* pixels */
+    enum { AHEAD = 8 /* pixels */, TILE = 12 /* most rows of a tile; it fetches theirs */ };
     const int c = pad(l->out_c), w = l->conv_w, phases = z_phases(l);
     const bool fetch = by_pixel(n) && is_large((ptrdiff_t)l->conv_h * w * n * c);
     for (int y = 0; y < l->conv_h; y++, z += (ptrdiff_t)w * n * c) {
         for (int k = 0; k < strips_of(l, n, phases); k++) {
             struct strip s = strip_of(l, n, k, phases);
-            const float *x = windows(l, term->x, y, s);
+            const float *x = windows(l, n, term->x, y, s), *next_x;
             struct gemm g = {.count = 1,
                              .k = 9 * l->in_c,
                              .x = &x,
@@ -67,7 +74,8 @@ void cpu_first_forward(const struct layer *l, int n, const struct conv_term *ter
             if (fetch && y + 1 < l->conv_h) {
                 int next = (k + AHEAD) % w, row = (k + AHEAD) / w;
                 g.next_y = z + (ptrdiff_t)(row * w + z_place(l, next)) * n * c;
-                fetch_windows(l, n, term->x, y + 1, k);
+                next_x = share_of(l, n, term->x, y + 1, TILE, k);
+                g.next_x = &next_x;
             }
             cpu_gemm(&g, s.rows, c);
         }
@@ -121,9 +129,9 @@ void cpu_first_dw(const struct layer *l, int n, struct conv_pair pair, struct pi
                 q.next_z[q.count] = z + skip;
                 q.next_dout[q.count] = dout + skip;
                 if (y + 1 < l->conv_h)
-                    fetch_windows(l, n, pair.x, y + 1, k);
+                    fetch_share(l, n, pair.x, y + 1, k);
             }
-            q.x[q.count] = windows(l, pair.x, y, s);
+            q.x[q.count] = windows(l, n, pair.x, y, s);
             q.d[q.count] = pair.dz + (by_pixel(n) ? k - at.x : 0) * pixel + s.image * pad(l->out_c);
             q.k[q.count++] = s.rows;
             if (q.count == AT_ONCE)

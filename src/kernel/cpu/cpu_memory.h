@@ -263,19 +263,27 @@ static void gather_row(const struct layer *l, const struct images *from, int64_t
     memset(to + border + 3 * values, 0, (size_t)border * sizeof *to);
 }
 
-/* A picture as the first layer reads it. */
-static void gather_one(const struct layer *first, const struct images *from, int64_t item,
-                       float *to)
+/* A picture as a first conv layer reads it; `apart` floats from row to row. */
+static void gather_windows(const struct layer *first, const struct images *from, int64_t item,
+                           float *to, size_t apart)
 {
-    size_t row = (size_t)(first->in_w + 2) * 3 * (size_t)first->in_c, all = input_len(first);
-    size_t used = first->kind == LAYER_CONV ? (size_t)first->conv_h * row : 0;
-    memset(to + (item < 0 ? 0 : used), 0, (all - (item < 0 ? 0 : used)) * sizeof *to);
-    for (int zy = 0; item >= 0 && first->kind == LAYER_CONV && zy < first->conv_h; zy++) {
-        for (size_t i = (size_t)(zy + 1) * row; i < (size_t)(zy + 2) * row && i < all; i += LINE)
-            __builtin_prefetch(to + i, 1, 2);
-        gather_row(first, from, item, zy, to + (size_t)zy * row);
+    size_t row = input_row(first);
+    for (int zy = 0; zy < first->conv_h; zy++, to += apart) {
+        for (size_t i = 0; zy + 1 < first->conv_h && i < row; i += LINE)
+            __builtin_prefetch(to + apart + i, 1, 2);
+        if (item >= 0)
+            gather_row(first, from, item, zy, to);
+        else
+            memset(to, 0, row * sizeof *to);
     }
-    for (int y = 0; item >= 0 && first->kind == LAYER_DENSE && y < from->h; y++)
+}
+
+/* A picture as a first dense layer reads it. */
+static void gather_features(const struct layer *first, const struct images *from, int64_t item,
+                            float *to)
+{
+    memset(to, 0, input_len(first) * sizeof *to);
+    for (int y = 0; item >= 0 && y < from->h; y++)
         for (int v = 0, n, values = from->w * from->c; v < values; v += n) {
             float line[AT_ONCE];
             n = values - v < AT_ONCE ? values - v : AT_ONCE;
@@ -289,10 +297,17 @@ static void cpu_gather(struct device *d, const struct layer *first, const struct
                        const struct images *from, const int32_t *index, void *x)
 {
     (void)d;
-    for (int t = 0; t < b->tasks; t++)
-        for (int i = 0; i < count_of(b, t); i++)
-            gather_one(first, from, index[t * b->n + i],
-                       (float *)x + (size_t)(t * b->n + i) * input_len(first));
+    for (int t = 0; t < b->tasks; t++) {
+        float *task = (float *)x + (size_t)(t * b->n) * input_len(first);
+        for (int i = 0, n = count_of(b, t); i < n; i++) {
+            int32_t item = index[t * b->n + i];
+            if (first->kind == LAYER_CONV)
+                gather_windows(first, from, item, task + (size_t)i * input_row(first),
+                               (size_t)n * input_row(first));
+            else
+                gather_features(first, from, item, task + (size_t)i * input_len(first));
+        }
+    }
 }
 
 /* Rows of images that a task does not have are zeros. */
