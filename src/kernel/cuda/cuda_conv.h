@@ -10,12 +10,12 @@
  * Blocks that share a slice form a cluster and add up their channel sums through
  * its shared memory.
  *
- * The distance between pixels in shared memory (`pitch`) is such that those side
- * by side in a tile are 8 or 24 floats apart mod 32: the threads of a warp then
- * meet all 32 banks.
+ * Distances in shared memory (`pitch`) are such that the threads of a warp meet all 32
+ * banks.  What ldmatrix reads, rows of 16 bytes, lies 4, 12, 20 or 28 floats apart mod 32;
+ * what single threads read, one row per t, 8 or 24.
  *
  * In TF32 mode whatever a product reads again (inputs, outputs, dz) is rounded when
- * it is written, and weights when they are staged.
+ * it is written, and weights when they are multiplied.
  */
 #ifndef CUDA_CONV_H
 #define CUDA_CONV_H
@@ -27,7 +27,8 @@ enum {
     WARPS = THREADS / 32,
     FORWARD_WARPS = 16,
     SLICE_MAX = 32,
-    DX_PITCH = 20
+    DX_PITCH = 24,
+    DW_PITCH = 52
 };
 
 /* n / by as a multiplication; exact while n * by < 2^32.  one: ~0 where by is 1. */

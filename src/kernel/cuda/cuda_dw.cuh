@@ -1,16 +1,19 @@
 /* cuda_dw.cuh - dW = x * dz summed over pixels, and the tangent RdW = x * Rdz + rx * dz.
  *
  * Rows are output channels, columns (tap, input channel).  A warp computes 32 rows x
- * 48 columns, as 2 x 6 tiles.  Row g (and g + 8) of tile i is channel 4 g + 2 i (+ 1);
- * column c of tile 2 p + j is column 16 p + 2 c + j: a thread reads 4 neighbouring
- * channels of dz, 2 of x, and holds 4 neighbouring columns.
+ * 48 columns, as 2 x 6 tiles.  Row g (and g + 8) of tile i is channel 16 i + 2 g (+ 1): a
+ * thread reads 2 neighbouring channels of dz at once.
  */
 #ifndef CUDA_DW_CUH
 #define CUDA_DW_CUH
 
 #include "cuda_tile.cuh"
 
-enum { PAIRS = 3, DW_FLOATS = 2 * 2 * PAIRS * 4 };
+enum {
+    TILES = 6,
+    DW_FLOATS = 2 * TILES * 4, /* accumulators of a thread */
+    DW_FOURS = 2 * TILES       /* of columns in a row, and of a warp's sums to a lane */
+};
 
 /* A block's unit: input channels c0.. (width), output channels o0.. (columns), and of
  * the pixels first..last-1; the parts of the pixels are a cluster. */
@@ -51,7 +54,7 @@ static __device__ __forceinline__ void stage_item_x(const struct conv_args &a,
     const float *from = TANGENT && item.part ? a.rx : a.x;
     float *to = stages + item.slot * p.stage_floats;
     from += (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c;
-    stage_picture<WARPS>(a.plan.in, from, u.n, top, rows, u.c0, p.chunk, p.pitch, to);
+    stage_picture<WARPS>(a.plan.in, from, u.n, top, rows, u.c0, p.chunk, 0, p.pitch, to);
     int *corner = (int *)(to + p.picture_floats + p.block * p.weights);
     for (int i = threadIdx.x; i < p.block; i += THREADS) {
         int row = x_row(a, min(m0 + i, end - 1), &x) - top;
@@ -88,114 +91,124 @@ static __device__ __forceinline__ int column_at(const struct conv_args &a, int n
                : 0;
 }
 
-/* One step of 8 pixels on tensor cores. */
+/* One step of 8 pixels on tensor cores; what mma() takes is loaded side by side. */
 static __device__ __forceinline__ void multiply_pixels(const float *near, const float *far,
                                                        const float *dz, int pitch,
-                                                       const int (&column)[PAIRS],
-                                                       float (&acc)[2][2 * PAIRS][4])
+                                                       const int (&column)[TILES],
+                                                       float (&acc)[2][TILES][4])
 {
-    float4 a0 = *(const float4 *)dz, a1 = *(const float4 *)(dz + 4 * pitch);
-    float rows[2][4] = {{a0.x, a0.y, a1.x, a1.y}, {a0.z, a0.w, a1.z, a1.w}};
+    float rows[2][4];
 #pragma unroll
-    for (int i = 0; i < PAIRS; i++) {
-        float2 b0 = pair_at(near + column[i]), b1 = pair_at(far + column[i]);
-        for (int m = 0; m < 2; m++) {
-            mma(acc[m][2 * i], rows[m], b0.x, b1.x);
-            mma(acc[m][2 * i + 1], rows[m], b0.y, b1.y);
-        }
+    for (int m = 0; m < 2; m++) {
+        float2 low = pair_at(dz + 16 * m), high = pair_at(dz + 16 * m + 4 * pitch);
+        rows[m][0] = low.x;
+        rows[m][1] = low.y;
+        rows[m][2] = high.x;
+        rows[m][3] = high.y;
+    }
+#pragma unroll
+    for (int n = 0; n < TILES; n++) {
+        float b0 = near[column[n]], b1 = far[column[n]];
+        for (int m = 0; m < 2; m++)
+            mma(acc[m][n], rows[m], b0, b1);
     }
 }
 
-/* One pixel in fp32; dz: 4 channels, at: 4 columns of each pair. */
-static __device__ __forceinline__ void multiply_pixel(const float *at, float4 dz,
-                                                      const int (&column)[PAIRS],
-                                                      float (&acc)[2][2 * PAIRS][4])
+/* One pixel in fp32: 4 channels of dz, 2 columns of each tile. */
+static __device__ __forceinline__ void multiply_pixel(const float *at, const float *dz,
+                                                      const int (&column)[TILES],
+                                                      float (&acc)[2][TILES][4])
 {
-    float d[4] = {dz.x, dz.y, dz.z, dz.w};
 #pragma unroll
-    for (int i = 0; i < PAIRS; i++) {
-        float4 v = *(const float4 *)(at + column[i]);
-        float x[4] = {v.x, v.y, v.z, v.w};
-        for (int r = 0; r < 4; r++)
-            for (int c = 0; c < 4; c++) {
-                float &sum = acc[r / 2][2 * i + c % 2][2 * (r % 2) + c / 2];
-                sum = fmaf(d[r], x[c], sum);
-            }
+    for (int n = 0; n < TILES; n++) {
+        float2 x = pair_at(at + column[n]);
+#pragma unroll
+        for (int m = 0; m < 2; m++) {
+            float2 d = pair_at(dz + 16 * m);
+            acc[m][n][0] = fmaf(d.x, x.x, acc[m][n][0]);
+            acc[m][n][1] = fmaf(d.x, x.y, acc[m][n][1]);
+            acc[m][n][2] = fmaf(d.y, x.x, acc[m][n][2]);
+            acc[m][n][3] = fmaf(d.y, x.y, acc[m][n][3]);
+        }
     }
 }
 
 template <bool FULL>
 static __device__ __forceinline__ void
 multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgroup, int row,
-            const int (&column)[PAIRS], float (&acc)[2][2 * PAIRS][4])
+            const int (&column)[TILES], float (&acc)[2][TILES][4])
 {
     const struct product &p = a.plan.dw;
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const float *dz = stage + p.picture_floats + row + 4 * g;
+    const float *dz = stage + p.picture_floats + row + 2 * g;
     const int *corner = (const int *)(stage + p.picture_floats + p.block * p.weights);
 #pragma unroll 2
     for (int k = kgroup * 8; k < pixels; k += p.kgroups * 8) {
         if (FULL)
             for (int i = k; i < k + 8; i++)
-                multiply_pixel(stage + corner[i], *(const float4 *)(dz + i * p.weights), column,
-                               acc);
+                multiply_pixel(stage + corner[i], dz + i * p.weights, column, acc);
         else
             multiply_pixels(stage + corner[k + t], stage + corner[k + t + 4],
                             dz + (k + t) * p.weights, p.weights, column, acc);
     }
 }
 
-/* Quads first, first + step, ... of a warp's sums: four neighbouring columns of an output
- * channel each; a quad counts (pair, channel). */
+/* Fours of columns, of a lane's share of a warp's sums: number first, first + step, ... */
 static __device__ __forceinline__ void sink_dw(const struct conv_args &a, const struct dw_unit &u,
-                                               int pair, int row, int first, int step,
+                                               int column, int row, int first, int step,
                                                const float (&v)[4][4])
 {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, shift = log2_of(a.plan.width);
+    int shift = log2_of(a.plan.width);
     size_t at[4];
     bool real[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        int quad = first + i * step, n = (pair + quad / 4) * 16 + 4 * t, tap = n >> shift;
-        int c = u.c0 + (n & (a.plan.width - 1)), o = u.o0 + row + 4 * g + quad % 4;
-        real[i] = quad < 4 * PAIRS && tap < 9 && o < a.out_rows;
-        at[i] = a.l.offset[TENSOR_WEIGHT] + (size_t)((o * 9 + tap) * a.in_c + c);
+        int four = (first + i * step) * 32 + threadIdx.x % 32, o = u.o0 + row + four / DW_FOURS;
+        int n = column + four % DW_FOURS * 4, tap = n >> shift;
+        real[i] = first + i * step < DW_FOURS && tap < 9 && o < a.out_rows;
+        at[i] = a.l.offset[TENSOR_WEIGHT] +
+                (size_t)((o * 9 + tap) * a.in_c + u.c0 + (n & (a.plan.width - 1)));
     }
     sink_quads<4>(a.sink, u.task, at, real, v);
 }
 
-/* A warp's sums to memory, by way of shared memory; where blocks share the pixels, each
- * adds up a part of them over the cluster, in order. */
+/* A warp's sums to memory, by way of shared memory, (32, DW_PITCH) of it; where blocks share
+ * the pixels, each adds up a part of them over the cluster, in order. */
 static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const struct dw_unit &u,
-                                               int place, int pair, int row, bool mine,
-                                               const float (&acc)[2][2 * PAIRS][4], float *shared)
+                                               int column, int row, bool mine,
+                                               const float (&acc)[2][TILES][4], float *shared)
 {
-    int splits = a.plan.dw.splits;
-    float *at = shared + (place * 4 * PAIRS * 32 + threadIdx.x % 32) * 4;
+    int splits = a.plan.dw.splits, lane = threadIdx.x % 32;
+    float *at = shared + lane / 4 * 2 * DW_PITCH + lane % 4 * 2;
 #pragma unroll
-    for (int q = 0; mine && q < 4 * PAIRS; q++) {
-        int i = q / 4, m = q % 4 / 2, h = q % 2 * 2;
-        *(float4 *)(at + q * 128) = make_float4(acc[m][2 * i][h], acc[m][2 * i + 1][h],
-                                                acc[m][2 * i][h + 1], acc[m][2 * i + 1][h + 1]);
+    for (int i = 0; mine && i < 4 * TILES; i++) {
+        int n = i / 4, m = i / 2 % 2, h = i % 2;
+        *(float2 *)(at + (16 * m + h) * DW_PITCH + 8 * n) =
+            make_float2(acc[m][n][2 * h], acc[m][n][2 * h + 1]);
     }
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     if (splits > 1)
         cluster.sync();
+    else
+        __syncwarp();
 #pragma unroll 1
-    for (int first = u.part; mine && first < 4 * PAIRS; first += 4 * splits) {
+    for (int first = u.part; mine && first < DW_FOURS; first += 4 * splits) {
         float v[4][4] = {};
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
+            int four = (first + i * splits) * 32 + lane;
+            const float *from = shared + four / DW_FOURS * DW_PITCH + four % DW_FOURS * 4;
 #pragma unroll 1
-            for (int s = 0; first + i * splits < 4 * PAIRS && s < splits; s++) {
-                const float *from = splits > 1 ? cluster.map_shared_rank(at, s) : at;
-                float4 more = *(const float4 *)(from + (first + i * splits) * 128);
+            for (int s = 0; first + i * splits < DW_FOURS && s < splits; s++) {
+                float4 more =
+                    *(const float4 *)(splits > 1 ? cluster.map_shared_rank(from, s) : from);
                 v[i][0] += more.x;
                 v[i][1] += more.y;
                 v[i][2] += more.z;
                 v[i][3] += more.w;
             }
-        sink_dw(a, u, pair, row, first, splits, v);
+        }
+        sink_dw(a, u, column, row, first, splits, v);
     }
     if (splits > 1)
         cluster.sync();
@@ -208,12 +221,13 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
     const struct product &p = a.plan.dw;
     int sources = u.first < u.last ? (TANGENT && a.rx ? 2 : 1) : 0, warp = threadIdx.x / 32;
     int places = p.mgroups * a.plan.ngroups, place = warp % places, kgroup = warp / places;
-    int pair = place / p.mgroups * PAIRS, row = place % p.mgroups * 32, column[PAIRS];
-    int each = FULL ? threadIdx.x % 4 * 4 : threadIdx.x % 32 / 4 * 2;
-    float acc[2][2 * PAIRS][4] = {};
-    for (int i = 0; i < PAIRS; i++) /* of 16 channels a pair is a tap, and three are a row */
-        column[i] = i > 0 && a.plan.width == 16 ? column[0] + i * p.pitch
-                                                : column_at(a, (pair + i) * 16 + each);
+    int first = place / p.mgroups * 8 * TILES, row = place % p.mgroups * 32, column[TILES];
+    int each = FULL ? threadIdx.x % 4 * 2 : threadIdx.x % 32 / 4;
+    float acc[2][TILES][4] = {};
+#pragma unroll
+    for (int n = 0; n < TILES; n++) /* of 16 channels two tiles are a tap, and six a row of them */
+        column[n] = n > 0 && a.plan.width == 16 ? column[0] + n / 2 * p.pitch + n % 2 * 8
+                                                : column_at(a, first + 8 * n + each);
     struct cursor now = {u.first, 0, 0}, next = now;
 #pragma unroll 1
     for (int i = 0; i < p.stages - 1; i++) {
@@ -247,7 +261,7 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
         join_groups<DW_FLOATS>(&acc[0][0][0], kgroup, p.kgroups, place, places, stages);
         __syncthreads();
     }
-    keep_dw(a, u, place, pair, row, kgroup == 0, acc, stages);
+    keep_dw(a, u, first, row, kgroup == 0, acc, stages + place * 32 * DW_PITCH);
 }
 
 #endif

@@ -2,8 +2,7 @@
  *
  * One cell per conv pixel.  With stride 2 a cell is 2 x 2 input pixels, each reached
  * by its own taps from the cell's own dz and its right and lower neighbours; with
- * stride 1 it is one pixel, reached from all nine around it.  Column 8 j + c of a
- * warp's tile is input channel 2 c + j: a thread holds 4 neighbouring channels.
+ * stride 1 it is one pixel, reached from all nine around it.
  */
 #ifndef CUDA_DX_CUH
 #define CUDA_DX_CUH
@@ -38,9 +37,7 @@ static __device__ __forceinline__ int dz_row(const struct conv_args &a, int cell
     return image * a.plan.dz.rows + row - image * a.l.conv_h;
 }
 
-/* Weights (tap, chunk of output channels, 16 input channels); then, when they have
- * arrived, every thread rounds what it has copied. */
-template <bool ROUND>
+/* Weights (tap, chunk of output channels, 16 input channels). */
 static __device__ __forceinline__ void stage_dx_weights(const struct conv_args &a, const float *w,
                                                         int c0, int o0, float *to)
 {
@@ -52,10 +49,7 @@ static __device__ __forceinline__ void stage_dx_weights(const struct conv_args &
         if (row >= 9 * chunk)
             break;
         bool inside = o < a.out_rows && c0 + quad < a.in_c;
-        if (ROUND)
-            round16(to + row * DX_PITCH + quad);
-        else
-            copy16(to + row * DX_PITCH + quad, w + (o * 9 + tap) * a.in_c + c0 + quad, inside);
+        copy16(to + row * DX_PITCH + quad, w + (o * 9 + tap) * a.in_c + c0 + quad, inside);
     }
 }
 
@@ -70,8 +64,8 @@ stage_item_weights(const struct conv_args &a, const struct dx_unit &u, const str
     const float *w = tensor_at(a.theta, u.task, a.l, TENSOR_WEIGHT);
     if (second)
         w = tensor_at(a.v, u.task, a.l, TENSOR_WEIGHT);
-    stage_dx_weights<false>(a, w, u.c0, (item.part - (second ? chunks : 0)) * p.chunk,
-                            stages + item.slot * p.stage_floats + p.picture_floats);
+    stage_dx_weights(a, w, u.c0, (item.part - (second ? chunks : 0)) * p.chunk,
+                     stages + item.slot * p.stage_floats + p.picture_floats);
 }
 
 template <int STRIDE, bool TANGENT>
@@ -86,57 +80,50 @@ stage_item_dz(const struct conv_args &a, const struct dx_unit &u, const struct c
     const float *dz = TANGENT && !second ? a.tangent.dz : a.cache.dz;
     dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
     stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows,
-                         (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, p.pitch,
+                         (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, 0, p.pitch,
                          stages + item.slot * p.stage_floats);
 }
 
 /* c += 32 cells x 8 output channels (at) x 16 input channels (w), in fp32. */
 static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4], const float *at,
-                                                      const int (&corner)[2][2], const float *w)
+                                                      const int (&corner)[4], const float *w)
 {
-    int t = threadIdx.x % 4;
-    for (int i = 0; i < 8; i += 2) {
-        float4 b = *(const float4 *)(w + i * DX_PITCH + 4 * t);
-        float4 more = *(const float4 *)(w + (i + 1) * DX_PITCH + 4 * t);
-        for (int m = 0; m < 2; m++) {
-            float2 low = pair_at(at + corner[m][0] + i), high = pair_at(at + corner[m][1] + i);
-            fma_pairs(c[m][0], low, high, make_float2(b.x, more.x), make_float2(b.z, more.z));
-            fma_pairs(c[m][1], low, high, make_float2(b.y, more.y), make_float2(b.w, more.w));
+    for (int i = 0; i < 8; i += 2)
+        for (int j = 0; j < 2; j++) {
+            const float *column = w + i * DX_PITCH + 8 * j + 2 * (threadIdx.x % 4);
+            float2 b = pair_at(column), more = pair_at(column + DX_PITCH);
+            for (int m = 0; m < 2; m++)
+                fma_pairs(c[m][j], pair_at(at + corner[2 * m] + i),
+                          pair_at(at + corner[2 * m + 1] + i), make_float2(b.x, more.x),
+                          make_float2(b.y, more.y));
         }
-    }
 }
 
-/* The same on tensor cores, from rows already loaded; ROUND: and weights not yet
- * rounded. */
-template <bool ROUND>
+/* The same on tensor cores, from rows already loaded and weights not yet rounded. */
 static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4],
                                                       const float (&rows)[2][4], const float *w)
 {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    float2 b0 = pair_at(w + 2 * t * DX_PITCH + 2 * g),
-           b1 = pair_at(w + (2 * t + 1) * DX_PITCH + 2 * g);
-    if (ROUND) {
-        b0 = make_float2(nudge(b0.x), nudge(b0.y));
-        b1 = make_float2(nudge(b1.x), nudge(b1.y));
-    }
-    for (int m = 0; m < 2; m++) {
-        mma(c[m][0], rows[m], b0.x, b1.x);
-        mma(c[m][1], rows[m], b0.y, b1.y);
+    const float *at = w + threadIdx.x % 4 * DX_PITCH + threadIdx.x % 32 / 4;
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        float b0 = nudge(at[8 * j]), b1 = nudge(at[8 * j + 4 * DX_PITCH]);
+#pragma unroll
+        for (int m = 0; m < 2; m++)
+            mma(c[m][j], rows[m], b0, b1);
     }
 }
 
 /* One neighbour's part of 8 output channels, for all taps that read it. */
-template <bool FULL, int STRIDE, bool KNOWN, int NEIGHBOUR>
+template <bool FULL, int STRIDE, int NEIGHBOUR>
 static __device__ __forceinline__ void
 multiply_neighbour(const struct product &p, int cols, const float *picture, const float *weights,
-                   const int (&corner)[2][2], int k, float (&acc)[STRIDE * STRIDE][2][2][4])
+                   const int (&corner)[4], int k, float (&acc)[STRIDE * STRIDE][2][2][4])
 {
     const int window = window_of_cell<STRIDE>();
-    int t = threadIdx.x % 4;
     const float *at = picture + (NEIGHBOUR / window * cols + NEIGHBOUR % window) * p.pitch + k * 8;
     float rows[2][4];
     for (int m = 0; !FULL && m < 2; m++)
-        load_rows(rows[m], at + corner[m][0] + 2 * t, at + corner[m][1] + 2 * t);
+        load_matrices(rows[m], shared_address(at + corner[m]));
 #pragma unroll
     for (int tap = 0; tap < 9; tap++) {
         int from = neighbour_of_tap<STRIDE>(tap / 3) * window + neighbour_of_tap<STRIDE>(tap % 3);
@@ -145,20 +132,19 @@ multiply_neighbour(const struct product &p, int cols, const float *picture, cons
         if (from == NEIGHBOUR && FULL)
             multiply_cells(acc[to], at, corner, w);
         else if (from == NEIGHBOUR)
-            multiply_cells<KNOWN>(acc[to], rows, w);
+            multiply_cells(acc[to], rows, w);
     }
 }
 
-template <bool FULL, int STRIDE, bool KNOWN>
+template <bool FULL, int STRIDE>
 static __device__ __forceinline__ void multiply_dx(const struct conv_args &a, const float *picture,
-                                                   const float *weights, const int (&corner)[2][2],
+                                                   const float *weights, const int (&corner)[4],
                                                    float (&acc)[STRIDE * STRIDE][2][2][4])
 {
     const struct product &p = a.plan.dx;
     int cols = a.plan.dz.cols;
     for (int k = threadIdx.x / 32 >> log2_of(p.mgroups); k < p.chunk / 8; k += p.kgroups) {
-#define NEIGHBOUR(i)                                                                               \
-    multiply_neighbour<FULL, STRIDE, KNOWN, i>(p, cols, picture, weights, corner, k, acc)
+#define NEIGHBOUR(i) multiply_neighbour<FULL, STRIDE, i>(p, cols, picture, weights, corner, k, acc)
         NEIGHBOUR(0), NEIGHBOUR(1), NEIGHBOUR(2), NEIGHBOUR(3);
         if (STRIDE == 1)
             NEIGHBOUR(4), NEIGHBOUR(5), NEIGHBOUR(6), NEIGHBOUR(7), NEIGHBOUR(8);
@@ -172,35 +158,51 @@ static __device__ __forceinline__ void keep_dx(const struct conv_args &a, const 
                                                int first,
                                                const float (&acc)[STRIDE * STRIDE][2][2][4])
 {
-    int g = threadIdx.x % 32 / 4, c = u.c0 + threadIdx.x % 4 * 4;
+    int g = threadIdx.x % 32 / 4, c = u.c0 + threadIdx.x % 4 * 2;
     float *dx = a.dx + (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c + c;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         int cell = first + i * 8 + g, row = divide(cell, a.plan.by_w);
         int image = divide(row, a.plan.by_h), y0 = (row - image * a.l.conv_h) * STRIDE;
         int x0 = (cell - row * a.l.conv_w) * STRIDE;
-        if (cell >= u.last || c >= a.in_c)
+        if (cell >= u.last)
             continue;
 #pragma unroll
         for (int p = 0; p < STRIDE * STRIDE; p++) {
             int y = y0 + p / STRIDE, x = x0 + p % STRIDE, m = i / 2, h = i % 2 * 2;
-            float v[4] = {acc[p][m][0][h], acc[p][m][1][h], acc[p][m][0][h + 1],
-                          acc[p][m][1][h + 1]};
-            if (y < a.l.in_h && x < a.l.in_w)
-                store4(dx + ((size_t)(image * a.l.in_h + y) * a.l.in_w + x) * a.in_c, v);
+            float *to = dx + ((size_t)(image * a.l.in_h + y) * a.l.in_w + x) * a.in_c;
+#pragma unroll
+            for (int j = 0; j < 2; j++)
+                if (y < a.l.in_h && x < a.l.in_w && c + 8 * j < a.in_c)
+                    __stcg((float2 *)(to + 8 * j),
+                           make_float2(acc[p][m][j][h], acc[p][m][j][h + 1]));
         }
     }
 }
 
-/* KNOWN: the shape is, and weights are rounded as they are read. */
-template <bool FULL, int STRIDE, bool TANGENT, bool KNOWN>
+/* Where the cells of a block lie in the staged dz: in fp32 the thread's four, else the two
+ * whose rows the lane reads for the warp, and its half of 8 channels. */
+template <bool FULL>
+static __device__ __forceinline__ void find_corners(const struct conv_args &a,
+                                                    const struct dx_unit &u, int cell0, int group,
+                                                    int (&corner)[4])
+{
+    int x, top = dz_row(a, cell0, &x), lane = threadIdx.x % 32;
+    int mine = FULL ? lane / 4 : lane % 16, each = FULL ? 8 : 16, half = FULL ? 0 : lane / 16 * 4;
+#pragma unroll
+    for (int i = 0; i < 32 / each; i++) {
+        int row = dz_row(a, min(cell0 + group * 32 + i * each + mine, u.last - 1), &x) - top;
+        corner[i] = (row * a.plan.dz.cols + x) * a.plan.dx.pitch + half;
+    }
+}
+
+template <bool FULL, int STRIDE, bool TANGENT>
 static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
                                                   const struct dx_unit &u, float *stages)
 {
     const struct product &p = a.plan.dx;
-    int chunks = (a.out_c + p.chunk - 1) >> log2_of(p.chunk), each = chunks * (TANGENT ? 2 : 1), x;
-    int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), g = threadIdx.x % 32 / 4;
-    int corner[2][2], cell0 = u.first;
+    int chunks = (a.out_c + p.chunk - 1) >> log2_of(p.chunk), each = chunks * (TANGENT ? 2 : 1);
+    int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[4] = {}, cell0 = u.first;
     float acc[STRIDE * STRIDE][2][2][4];
     struct cursor now = {u.first, 0, 0}, next = now;
     if (next.m < u.last)
@@ -222,19 +224,13 @@ static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
         }
         if (now.part == 0) {
             cell0 = now.m;
-            int top = dz_row(a, cell0, &x);
-            for (int i = 0; i < 4; i++) {
-                int row = dz_row(a, min(cell0 + group * 32 + i * 8 + g, u.last - 1), &x) - top;
-                corner[i / 2][i % 2] = (row * a.plan.dz.cols + x) * p.pitch;
-            }
+            find_corners<FULL>(a, u, cell0, group, corner);
             memset(acc, 0, sizeof acc);
         }
         float *stage = stages + now.slot * p.stage_floats;
         copies_wait<1>();
-        if (!FULL && !KNOWN)
-            stage_dx_weights<true>(a, NULL, u.c0, 0, stage + p.picture_floats);
         __syncthreads();
-        multiply_dx<FULL, STRIDE, KNOWN>(a, stage, stage + p.picture_floats, corner, acc);
+        multiply_dx<FULL, STRIDE>(a, stage, stage + p.picture_floats, corner, acc);
         advance(now, p, each);
         if (now.part == 0) {
             if (p.kgroups > 1)

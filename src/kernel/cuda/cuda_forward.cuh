@@ -18,7 +18,7 @@ struct share {
     int n, c0, first, last;
     const float *x, *w, *rx, *rw; /* the task's: the product is x * w (+ rx * rw) */
     float *stages, *join;
-    const int *offsets; /* where the pairs of a sum lie, from a pixel's corner */
+    const int *offsets; /* where the fours of a sum lie, from a pixel's corner */
 };
 
 /* A warp's part of the sums that make the statistics: of (z - pivot) and its square,
@@ -43,20 +43,31 @@ static __device__ __forceinline__ int channel_of_column(int i)
     return tile / 2 * 16 + c / 2 * 4 + tile % 2 * 2 + c % 2;
 }
 
-/* Pair k/2 of the sum over taps and channels of a chunk. */
+/* Columns of a staged picture are sorted where the convolution steps by two. */
+static __device__ __forceinline__ int evens_of(const struct conv_args &a)
+{
+    return a.l.stride == 2 ? (a.plan.in.cols + 1) / 2 : 0;
+}
+
+/* Where a tap reads, from a pixel's corner. */
+static __device__ __forceinline__ int tap_offset(int tap, int cols, int evens, int pitch)
+{
+    int x = tap % 3, column = !evens ? x : x == 1 ? evens : x / 2;
+    return tap < 9 ? (tap / 3 * cols + column) * pitch : 0;
+}
+
+/* Four by four of the sum over taps and channels of a chunk. */
 static __device__ __forceinline__ void fill_offsets(const struct conv_args &a, int *offsets)
 {
     const struct product &p = a.plan.forward;
     int shift = log2_of(p.chunk);
-    for (int pair = threadIdx.x; pair < (9 * p.chunk + 7) / 8 * 4; pair += FORWARD_THREADS) {
-        int tap = 2 * pair >> shift, c = 2 * pair & (p.chunk - 1);
-        offsets[pair] = tap < 9 ? (tap / 3 * a.plan.in.cols + tap % 3) * p.pitch + c : 0;
-    }
+    for (int four = threadIdx.x; four < (9 * p.chunk + 7) / 8 * 2; four += FORWARD_THREADS)
+        offsets[four] = tap_offset(4 * four >> shift, a.plan.in.cols, evens_of(a), p.pitch) +
+                        (4 * four & (p.chunk - 1));
 }
 
-/* Rows of the slice's weights, (8 NT, 9 chunk): channels i0.. of each tap.  Then, when
- * they have arrived, every thread rounds what it has copied. */
-template <int NT, bool ROUND>
+/* Rows of the slice's weights, (8 NT, 9 chunk): channels i0.. of each tap. */
+template <int NT>
 static __device__ __forceinline__ void stage_weights(const struct conv_args &a, const float *w,
                                                      int c0, int i0, float *to)
 {
@@ -73,10 +84,7 @@ static __device__ __forceinline__ void stage_weights(const struct conv_args &a, 
             if (q >= quads * 4)
                 break;
             bool inside = tap < 9 && o < a.out_rows;
-            if (ROUND)
-                round16(line + q);
-            else
-                copy16(line + q, from + tap * a.in_c + c, inside);
+            copy16(line + q, from + tap * a.in_c + c, inside);
         }
     }
 }
@@ -89,9 +97,8 @@ stage_item_weights(const struct conv_args &a, const struct share &s, const struc
     const struct product &p = a.plan.forward;
     int chunks = a.in_c >> log2_of(p.chunk);
     bool second = TANGENT && item.part >= chunks;
-    stage_weights<NT, false>(a, second ? s.rw : s.w, s.c0,
-                             (item.part - (second ? chunks : 0)) * p.chunk,
-                             s.stages + item.slot * p.stage_floats + p.picture_floats);
+    stage_weights<NT>(a, second ? s.rw : s.w, s.c0, (item.part - (second ? chunks : 0)) * p.chunk,
+                      s.stages + item.slot * p.stage_floats + p.picture_floats);
 }
 
 template <bool TANGENT>
@@ -103,83 +110,88 @@ stage_item_picture(const struct conv_args &a, const struct share &s, const struc
     int rows = row_of(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
     bool second = TANGENT && item.part >= chunks;
     stage_picture<FORWARD_WARPS>(a.plan.in, second ? s.rx : s.x, s.n, top, rows,
-                                 (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, p.pitch,
-                                 s.stages + item.slot * p.stage_floats);
+                                 (item.part - (second ? chunks : 0)) * p.chunk, p.chunk,
+                                 evens_of(a), p.pitch, s.stages + item.slot * p.stage_floats);
+}
+
+/* Where a lane reads rows of the weights, two tiles of them at a time. */
+static __device__ __forceinline__ uint32_t weights_of_lane(const float *weights, int pitch)
+{
+    int lane = threadIdx.x % 32;
+    return shared_address(weights + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 4);
+}
+
+/* A step of 8 terms on tensor cores: pixels at `row`, and weights, which are not yet
+ * rounded. */
+template <int NT>
+static __device__ __forceinline__ void
+multiply_step(const uint32_t (&row)[2], int at, uint32_t weights, int pitch, float (&acc)[2][NT][4])
+{
+    float rows[2][4], b[NT / 2][4];
+#pragma unroll
+    for (int m = 0; m < 2; m++)
+        load_matrices(rows[m], row[m] + 4 * at);
+#pragma unroll
+    for (int n = 0; n < NT / 2; n++)
+        load_matrices(b[n], weights + 4 * n * 16 * pitch);
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+        float b0 = nudge(b[n / 2][n % 2 * 2]), b1 = nudge(b[n / 2][n % 2 * 2 + 1]);
+#pragma unroll
+        for (int m = 0; m < 2; m++)
+            mma(acc[m][n], rows[m], b0, b1);
+    }
+}
+
+/* A step of 8 terms in fp32: corners of the thread's four pixels. */
+template <int NT>
+static __device__ __forceinline__ void multiply_full(const float *picture, const int (&corner)[4],
+                                                     const int *offsets, const float *weights,
+                                                     int pitch, float (&acc)[2][NT][4])
+{
+    const float *b = weights + 2 * (threadIdx.x % 4) * pitch;
+    for (int k = 0; k < 8; k += 2) {
+        const float *at = picture + offsets[k / 4] + k % 4;
+        for (int m = 0; m < 2; m++)
+            for (int n = 0; n < NT; n++)
+                fma_pairs(acc[m][n], pair_at(at + corner[2 * m]), pair_at(at + corner[2 * m + 1]),
+                          pair_at(b + n * 8 * pitch + k), pair_at(b + (n * 8 + 1) * pitch + k));
+    }
 }
 
 template <bool FULL, int NT>
 static __device__ __forceinline__ void multiply(const struct product &p, const float *picture,
                                                 const float *weights, const int *offsets,
-                                                const int (&corner)[2][2], float (&acc)[2][NT][4])
+                                                const int (&corner)[4], float (&acc)[2][NT][4])
 {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     int steps = (9 * p.chunk + 7) / 8, kgroup = (int)threadIdx.x / 32 >> log2_of(p.mgroups);
+    const uint32_t row[2] = {shared_address(picture + corner[0]),
+                             shared_address(picture + corner[1])};
+    uint32_t from = weights_of_lane(weights, p.weights);
 #pragma unroll 2
-    for (int k = kgroup; k < steps; k += p.kgroups) {
-        if (FULL) {
-            for (int pair = 0; pair < 4; pair++) {
-                const float *at = picture + offsets[k * 4 + pair];
-                const float *b = weights + 2 * t * p.weights + k * 8 + pair * 2;
-                for (int m = 0; m < 2; m++)
-                    for (int n = 0; n < NT; n++)
-                        fma_pairs(acc[m][n], pair_at(at + corner[m][0]), pair_at(at + corner[m][1]),
-                                  pair_at(b + n * 8 * p.weights),
-                                  pair_at(b + (n * 8 + 1) * p.weights));
-            }
-            continue;
-        }
-        const float *at = picture + offsets[k * 4 + t];
-        float rows[2][4];
-        float2 b[NT];
-        for (int m = 0; m < 2; m++)
-            load_rows(rows[m], at + corner[m][0], at + corner[m][1]);
-#pragma unroll
-        for (int n = 0; n < NT; n++)
-            b[n] = pair_at(weights + (n * 8 + g) * p.weights + k * 8 + 2 * t);
-#pragma unroll
-        for (int n = 0; n < NT; n++)
-            for (int m = 0; m < 2; m++)
-                mma(acc[m][n], rows[m], b[n].x, b[n].y);
-    }
-}
-
-/* A step of 8 terms on tensor cores: rows of four pixels, and of the weights, which are
- * not yet rounded. */
-template <int NT>
-static __device__ __forceinline__ void multiply_step(const float *const (&row)[4], int at,
-                                                     const float *weights, int pitch,
-                                                     float (&acc)[2][NT][4])
-{
-    float rows[2][4];
-    float2 b[NT];
-#pragma unroll
-    for (int m = 0; m < 2; m++)
-        load_rows(rows[m], row[2 * m] + at, row[2 * m + 1] + at);
-#pragma unroll
-    for (int n = 0; n < NT; n++)
-        b[n] = pair_at(weights + n * 8 * pitch);
-#pragma unroll
-    for (int n = 0; n < NT; n++)
-#pragma unroll
-        for (int m = 0; m < 2; m++)
-            mma(acc[m][n], rows[m], nudge(b[n].x), nudge(b[n].y));
+    for (int k = kgroup; k < steps; k += p.kgroups)
+        if (FULL)
+            multiply_full<NT>(picture, corner, offsets + 2 * k, weights + 8 * k, p.weights, acc);
+        else
+            multiply_step<NT>(row, offsets[2 * k + threadIdx.x % 32 / 16], from + 4 * 8 * k,
+                              p.weights, acc);
 }
 
 template <class FIX> static __device__ __forceinline__ constexpr int tap_at(int tap)
 {
-    return tap < 9 ? (tap / 3 * FIX::cols + tap % 3) * FIX::pitch : 0;
+    return tap_offset(tap, FIX::cols, (FIX::cols + 1) / 2, FIX::pitch);
 }
 
 /* multiply() where the shape is known and a chunk has 8 channels or more: all of it. */
 template <class FIX, int NT>
-static __device__ __forceinline__ void multiply_all(const float *const (&row)[4],
-                                                    const float *weights, float (&acc)[2][NT][4])
+static __device__ __forceinline__ void multiply_all(const uint32_t (&row)[2], uint32_t weights,
+                                                    float (&acc)[2][NT][4])
 {
 #pragma unroll
     for (int tap = 0; tap < 9; tap++)
 #pragma unroll
         for (int c = 0; c < FIX::chunk; c += 8)
-            multiply_step<NT>(row, tap_at<FIX>(tap) + c, weights + tap * FIX::chunk + c,
+            multiply_step<NT>(row, tap_at<FIX>(tap) + c, weights + 4 * (tap * FIX::chunk + c),
                               FIX::weights, acc);
 }
 
@@ -187,8 +199,8 @@ static __device__ __forceinline__ void multiply_all(const float *const (&row)[4]
  * there are few pixels then: a kernel that runs for microseconds waits for its instructions
  * as for its data. */
 template <class FIX, int NT>
-static __device__ __forceinline__ void multiply_share(const float *const (&row)[4],
-                                                      const float *weights, int kgroup, int kgroups,
+static __device__ __forceinline__ void multiply_share(const uint32_t (&row)[2], uint32_t weights,
+                                                      int kgroup, int kgroups,
                                                       float (&acc)[2][NT][4])
 {
     int across = min(kgroups, FIX::chunk / 8), shift = log2_of(kgroups) - log2_of(across);
@@ -199,38 +211,38 @@ static __device__ __forceinline__ void multiply_share(const float *const (&row)[
         int at = tap_at<FIX>(tap);
 #pragma unroll 2
         for (int c = c0; c < FIX::chunk; c += 8 * across)
-            multiply_step<NT>(row, at + c, weights + tap * FIX::chunk + c, FIX::weights, acc);
+            multiply_step<NT>(row, at + c, weights + 4 * (tap * FIX::chunk + c), FIX::weights, acc);
     }
 }
 
-/* The same of 4 channels: a step is two taps, threads 2 and 3 have the second. */
+/* The same of 4 channels: a step is two taps, the upper half of the lanes reads the second. */
 template <class FIX, int NT>
-static __device__ __forceinline__ void multiply_few(const float *const (&row)[4],
-                                                    const float *weights, float (&acc)[2][NT][4])
+static __device__ __forceinline__ void multiply_few(const uint32_t (&row)[2], uint32_t weights,
+                                                    float (&acc)[2][NT][4])
 {
 #pragma unroll
     for (int k = 0; k < 5; k++) {
-        int at = threadIdx.x & 2 ? tap_at<FIX>(2 * k + 1) - 4 : tap_at<FIX>(2 * k);
-        multiply_step<NT>(row, at, weights + 8 * k, FIX::weights, acc);
+        int at = threadIdx.x & 16 ? tap_at<FIX>(2 * k + 1) : tap_at<FIX>(2 * k);
+        multiply_step<NT>(row, at, weights + 4 * 8 * k, FIX::weights, acc);
     }
 }
 
 template <class FIX, int NT>
-static __device__ __forceinline__ void
-multiply_known(const struct product &p, const float *picture, const float *weights,
-               const int (&corner)[2][2], float (&acc)[2][NT][4])
+static __device__ __forceinline__ void multiply_known(const struct product &p, const float *picture,
+                                                      const float *weights, const int (&corner)[4],
+                                                      float (&acc)[2][NT][4])
 {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    int kgroup = (int)threadIdx.x / 32 >> log2_of(p.mgroups);
-    const float *const row[4] = {picture + corner[0][0] + 2 * t, picture + corner[0][1] + 2 * t,
-                                 picture + corner[1][0] + 2 * t, picture + corner[1][1] + 2 * t};
-    weights += g * FIX::weights + 2 * t;
+    int half = FIX::chunk > 4 ? threadIdx.x % 32 / 16 * 4 : 0; /* the lane's part of 8 channels */
+    const uint32_t row[2] = {shared_address(picture + corner[0] + half),
+                             shared_address(picture + corner[1] + half)};
+    uint32_t from = weights_of_lane(weights, FIX::weights);
     if constexpr (FIX::chunk == 4)
-        multiply_few<FIX, NT>(row, weights, acc);
+        multiply_few<FIX, NT>(row, from, acc);
     else if (p.kgroups == 1)
-        multiply_all<FIX, NT>(row, weights, acc);
+        multiply_all<FIX, NT>(row, from, acc);
     else
-        multiply_share<FIX, NT>(row, weights, kgroup, p.kgroups, acc);
+        multiply_share<FIX, NT>(row, from, (int)threadIdx.x / 32 >> log2_of(p.mgroups), p.kgroups,
+                                acc);
 }
 
 /* A thread's channels of one of its four pixels (i). */
@@ -282,16 +294,19 @@ keep_block(const struct conv_args &a, const struct share &s, const struct few<2 
     mo.made += max(0, min(counted - first, 32));
 }
 
-/* Where this thread's four rows of a block of pixels begin in the staged picture. */
-static __device__ __forceinline__ void
-find_corners(const struct conv_args &a, const struct share &s, int m0, int (&corner)[2][2])
+/* Where the pixels of a block begin in the staged picture: in fp32 the thread's four, else
+ * the two whose rows the lane reads for the warp. */
+template <bool FULL>
+static __device__ __forceinline__ void find_corners(const struct conv_args &a,
+                                                    const struct share &s, int m0, int (&corner)[4])
 {
     const struct product &p = a.plan.forward;
     int x, top = row_of(a, m0, &x), group = threadIdx.x / 32 & (p.mgroups - 1);
-    for (int i = 0; i < 4; i++) {
-        int m = min(m0 + group * 32 + i * 8 + (int)threadIdx.x % 32 / 4, s.last - 1);
-        int row = row_of(a, m, &x) - top;
-        corner[i / 2][i % 2] = (row * a.plan.in.cols + x) * p.pitch;
+    int lane = threadIdx.x % 32, mine = FULL ? lane / 4 : lane % 16, each = FULL ? 8 : 16;
+#pragma unroll
+    for (int i = 0; i < 32 / each; i++) {
+        int row = row_of(a, min(m0 + group * 32 + i * each + mine, s.last - 1), &x) - top;
+        corner[i] = (row * a.plan.in.cols + (a.l.stride == 2 ? x / 2 : x)) * p.pitch;
     }
 }
 
@@ -321,7 +336,7 @@ convolve(const struct conv_args &a, const struct share &s, const struct few<2 * 
          const float *cached, float *made, struct moments<2 * NT> &mo, float (&acc)[2][NT][4])
 {
     const struct product &p = a.plan.forward;
-    int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[2][2], m0 = s.first;
+    int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[4] = {}, m0 = s.first;
     struct cursor now = {s.first, 0, 0}, next = now;
     int ahead = 1 - p.stages; /* items: now, less those of the first stages */
 #pragma unroll 1
@@ -337,13 +352,11 @@ convolve(const struct conv_args &a, const struct share &s, const struct few<2 * 
             continue;
         if (now.part == 0) { /* a new block of pixels */
             m0 = now.m;
-            find_corners(a, s, m0, corner);
+            find_corners<FULL>(a, s, m0, corner);
             memset(acc, 0, sizeof acc);
         }
         float *stage = s.stages + now.slot * p.stage_floats;
         wait_stage(p.stages);
-        if (!FULL && !FIX::known)
-            stage_weights<NT, true>(a, NULL, s.c0, 0, stage + p.picture_floats);
         __syncthreads();
         if constexpr (FIX::known)
             multiply_known<FIX, NT>(p, stage, stage + p.picture_floats, corner, acc);
@@ -526,7 +539,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     extern __shared__ __align__(128) float dynamic[];
     __shared__ forward_sums<2 * NT> sums;
     __shared__ struct slice ch;
-    __shared__ int offsets[FIX::known ? 1 : 9 * 64 / 2];
+    __shared__ int offsets[FIX::known ? 1 : 9 * 32 / 4];
     struct conv_args a = given;
     FIX::in(a);
     const struct product &p = a.plan.forward;

@@ -51,6 +51,12 @@ static int pitch_of(int floats, int step)
     return pitch;
 }
 
+/* The least pitch >= floats for ldmatrix: all rows of a tile in banks of their own. */
+static int matrix_pitch(int floats)
+{
+    return floats % 8 ? floats : floats + 4;
+}
+
 /* Rows of a bordered picture under `block` consecutive pixels of a (h, w) grid that
  * steps by `step` and reads `window` rows: at worst, over image boundaries. */
 static int rows_under(const struct picture *p, int n, int block, int h, int w, int step, int window)
@@ -124,8 +130,8 @@ static void forward_size(const struct problem *q, struct product *p)
 {
     const struct layer *l = q->l;
     int rows = rows_under(q->in, q->n, p->block, l->conv_h, l->conv_w, l->stride, 3);
-    p->pitch = pitch_of(p->chunk, l->stride);
-    p->weights = pitch_of((9 * p->chunk + 7) / 8 * 8, 1);
+    p->pitch = matrix_pitch(p->chunk);
+    p->weights = matrix_pitch((9 * p->chunk + 7) / 8 * 8);
     p->picture_floats = rows * q->in->cols * p->pitch;
     p->stage_floats = p->picture_floats + q->slice * p->weights;
 }
@@ -160,7 +166,7 @@ static void dx_size(const struct problem *q, struct product *p)
     const struct layer *l = q->l;
     int window = l->stride == 1 ? 3 : 2;
     int rows = rows_under(q->in, q->n, p->block, l->conv_h, l->conv_w, 1, window);
-    p->pitch = pitch_of(p->chunk, 1);
+    p->pitch = matrix_pitch(p->chunk);
     p->weights = DX_PITCH;
     p->picture_floats = rows * q->in->cols * p->pitch;
     p->stage_floats = p->picture_floats + 9 * p->chunk * DX_PITCH;
@@ -185,7 +191,7 @@ static void fit_dw(struct conv_plan *plan, const struct layer *l, int n)
 {
     struct product *p = &plan->dw;
     int places = p->mgroups * plan->ngroups;
-    size_t join = (size_t)max_int(p->kgroups - 1, 1) * (size_t)places * 32 * 48;
+    size_t join = (size_t)max_int(p->kgroups - 1, 1) * (size_t)places * 32 * DW_PITCH;
     for (p->block = 128; p->block >= 8; p->block /= 2) {
         int rows = rows_under(&plan->in, n, p->block, l->conv_h, l->conv_w, l->stride, 3);
         p->picture_floats = rows * plan->in.cols * p->pitch;

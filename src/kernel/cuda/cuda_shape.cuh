@@ -31,6 +31,11 @@ static __host__ __device__ constexpr int known_pitch(int floats,
     return pitch;
 }
 
+static __host__ __device__ constexpr int known_matrix_pitch(int floats) /* matrix_pitch() there */
+{
+    return floats % 8 ? floats : floats + 4;
+}
+
 static __host__ __device__ constexpr uint32_t known_factor(int by) /* by > 1 */
 {
     return (uint32_t)((1ull << 32) / (uint32_t)by + 1);
@@ -82,8 +87,8 @@ struct any_shape {
 template <int SHAPE, int CHUNK, int NT> struct fix_forward {
     static constexpr bool known = true;
     static constexpr int chunk = CHUNK, cols = ::known<SHAPE>::cols;
-    static constexpr int pitch = known_pitch(CHUNK, 2);
-    static constexpr int weights = known_pitch((9 * CHUNK + 7) / 8 * 8, 1);
+    static constexpr int pitch = known_matrix_pitch(CHUNK);
+    static constexpr int weights = known_matrix_pitch((9 * CHUNK + 7) / 8 * 8);
     static __host__ __device__ __forceinline__ void in(struct conv_args &a)
     {
         struct product &p = a.plan.forward;
@@ -115,7 +120,7 @@ template <int SHAPE, int DX> struct fix_products {
     static constexpr int columns = ::known<SHAPE>::filters > 32 ? 64 : 32;
     static constexpr int ngroups = width < SLICE ? 1 : 3;
     static constexpr int pitch = known_pitch(width, 2), weights = known_pitch(columns, 1);
-    static constexpr int dx_pitch = known_pitch(DX, 1);
+    static constexpr int dx_pitch = known_matrix_pitch(DX);
     static __host__ __device__ __forceinline__ void in(struct conv_args &a)
     {
         struct product &dx = a.plan.dx, &dw = a.plan.dw;

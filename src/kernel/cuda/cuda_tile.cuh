@@ -78,17 +78,20 @@ static __device__ __forceinline__ int log2_of(int power)
 }
 
 /* Rows first..first+rows-1 of the tall picture, channels c0..c0+chunk-1 (a power of two
- * up to 128), to (rows, cols, pitch).  A warp per row; a lane stays with its channels. */
+ * up to 64), to (rows, cols, pitch).  A warp per row; a lane stays with its channels.
+ * evens: 0, or how many columns are even; those come first then, and the odd ones after
+ * them, so that pixels two apart lie side by side. */
 template <int WARPS>
 static __device__ __forceinline__ void stage_picture(const struct picture &p, const float *from,
                                                      int n, int first, int rows, int c0, int chunk,
-                                                     int pitch, float *to)
+                                                     int evens, int pitch, float *to)
 {
     int shift = log2_of(chunk) - 2, lane = threadIdx.x % 32, c = (lane & ((1 << shift) - 1)) * 4;
     int x0 = lane >> shift, step = 32 >> shift, line = p.cols * pitch;
     int turns = (p.cols + step - 1) >> (5 - shift);
     bool mine = c0 + c < p.c;
-    uint32_t out = shared_address(to) + 4 * (x0 * pitch + c);
+    int column = evens ? x0 / 2 + (x0 & 1) * evens : x0, stride = evens ? step / 2 : step;
+    uint32_t out = shared_address(to) + 4 * (column * pitch + c);
     const float *in = from + (x0 - p.before) * p.c + c0 + c;
 #pragma unroll 1
     for (int row = threadIdx.x / 32; row < rows; row += WARPS) {
@@ -101,7 +104,7 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
             int x = x0 + i * step;
             bool inside = real && (unsigned)(x - p.before) < (unsigned)p.w;
             if (x < p.cols)
-                copy16(target + 4 * i * step * pitch, source + i * step * p.c, inside);
+                copy16(target + 4 * i * stride * pitch, source + i * step * p.c, inside);
         }
     }
 }
@@ -136,13 +139,6 @@ static __device__ __forceinline__ float nudge(float x)
     return __uint_as_float(__float_as_uint(x) + 0x1000u);
 }
 
-/* Rounds 16 bytes of shared memory in place. */
-static __device__ __forceinline__ void round16(float *at)
-{
-    float4 v = *(float4 *)at;
-    *(float4 *)at = make_float4(round_tf32(v.x), round_tf32(v.y), round_tf32(v.z), round_tf32(v.w));
-}
-
 static __device__ __forceinline__ void mma(float (&c)[4], const float (&a)[4], float b0, float b1)
 {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
@@ -157,16 +153,17 @@ static __device__ __forceinline__ float2 pair_at(const float *at)
     return *(const float2 *)at;
 }
 
-/* The two rows of a tile a thread holds, two neighbouring terms of the sum each:
- * k = t and t + 4 stand for neighbours 2t and 2t + 1. */
-static __device__ __forceinline__ void load_rows(float (&a)[4], const float *row0,
-                                                 const float *row1)
+/* Four matrices of 8 rows x 4 floats, one float of each to a thread: that of row g, column
+ * t.  Lane 8 i + j has the address of row j of matrix i.  What mma() takes must come in
+ * registers side by side, as here, or be moved there for every product. */
+static __device__ __forceinline__ void load_matrices(float (&to)[4], uint32_t at)
 {
-    float2 low = pair_at(row0), high = pair_at(row1);
-    a[0] = low.x;
-    a[1] = high.x;
-    a[2] = low.y;
-    a[3] = high.y;
+    uint32_t r[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(at));
+    for (int i = 0; i < 4; i++)
+        to[i] = __uint_as_float(r[i]);
 }
 
 /* c += (two rows, two terms) x (two terms, two columns) in fp32: b0 and b1 hold the
