@@ -47,44 +47,59 @@ static double gather_error(const struct images *m, const int32_t *index, int row
     return worst;
 }
 
-static double gather_once(const struct kernels *k, int type, bool planar, int h, int w, int c)
+enum { ITEMS = 6, GROUPS = 2, N = 3 }; /* images; tasks of N images */
+static const int32_t gathered[GROUPS * N] = {4, -1, 0, 5, 5, 2};
+
+static struct images random_images(bool bytes, bool planar, int h, int w, int c)
 {
-    enum { ITEMS = 6, TASKS = 2, N = 3 };
-    static const int32_t index[TASKS * N] = {4, -1, 0, 5, 5, 2};
     size_t size = (size_t)(ITEMS * h * w * c);
-    uint8_t *bytes = mem_alloc(size);
-    float *floats = mem_array(size, sizeof *floats);
+    uint8_t *as_bytes = mem_alloc(size);
+    float *as_floats = mem_array(size, sizeof *as_floats);
     struct rng r = rng_make(3, RNG_TEST, 0, 0);
     for (size_t i = 0; i < size; i++) {
-        bytes[i] = (uint8_t)rng_u32(&r);
-        floats[i] = (float)rng_normal(&r);
+        as_bytes[i] = (uint8_t)rng_u32(&r);
+        as_floats[i] = (float)rng_normal(&r);
     }
-    struct images host = {.data = type == IMAGES_U8 ? (void *)bytes : (void *)floats,
-                          .planar = planar,
-                          .h = h,
-                          .w = w,
-                          .c = c,
-                          .items = ITEMS,
-                          .scale = -2.0f / 255,
-                          .shift = 1};
-    host.type = type == IMAGES_U8 ? IMAGES_U8 : IMAGES_F32;
-    struct images on_device = host;
+    free(bytes ? (void *)as_floats : (void *)as_bytes);
+    struct images m = {.data = bytes ? (void *)as_bytes : (void *)as_floats,
+                       .planar = planar,
+                       .h = h,
+                       .w = w,
+                       .c = c,
+                       .items = ITEMS,
+                       .scale = -2.0f / 255,
+                       .shift = 1};
+    m.type = bytes ? IMAGES_U8 : IMAGES_F32;
+    return m;
+}
+
+/* The first layer's output for gathered images: (GROUPS, N, values), to be freed; NULL: the
+ * device has no room. */
+static float *output_of(struct pass *p, const struct images *host)
+{
+    struct images on_device = *host;
+    if (p->k->images_open(p->device, &on_device))
+        return NULL;
+    const struct layer *l = p->layers;
+    float *rows = mem_array((size_t)(GROUPS * N * l->out_h * l->out_w * l->out_c), sizeof *rows);
+    const int32_t *at = device_copy(p, gathered, sizeof gathered);
+    p->k->gather(p->device, l, &p->batch, &on_device, at, p->x);
+    pass_forward(p);
+    p->k->rows(p->device, l, &p->batch, pass_out(p, 0, false), rows);
+    p->k->images_close(p->device, &on_device);
+    return rows;
+}
+
+static double gather_once(const struct kernels *k, bool bytes, bool planar, int h, int w, int c)
+{
+    struct images host = random_images(bytes, planar, h, w, c);
     struct window win;
-    window_open(&win, k, h, w, c, TASKS, N);
-    double error = 1;
-    if (!k->images_open(win.p.device, &on_device)) {
-        const int32_t *at = device_copy(&win.p, index, sizeof index);
-        k->gather(win.p.device, win.p.layers, &win.p.batch, &on_device, at, win.p.x);
-        pass_forward(&win.p);
-        float *rows = mem_array((size_t)(TASKS * N * h * w * c), sizeof *rows);
-        k->rows(win.p.device, win.p.layers, &win.p.batch, pass_out(&win.p, 0, false), rows);
-        error = gather_error(&host, index, TASKS * N, rows);
-        k->images_close(win.p.device, &on_device);
-        free(rows);
-    }
+    window_open(&win, k, h, w, c, GROUPS, N);
+    float *rows = output_of(&win.p, &host);
+    double error = rows ? gather_error(&host, gathered, GROUPS * N, rows) : 1;
+    free(rows);
     pass_close(&win.p);
-    free(bytes);
-    free(floats);
+    free((void *)host.data);
     return error;
 }
 
@@ -94,11 +109,47 @@ TEST(gather_reads_bytes_and_floats_planar_or_not)
     for (int s = 0; kernels_at(s); s++)
         for (int i = 0; set_usable(kernels_at(s)) && i < 16; i++) {
             const int *shape = shapes[i / 4];
-            double error = gather_once(kernels_at(s), i & 1 ? IMAGES_U8 : IMAGES_F32, i & 2,
-                                       shape[0], shape[1], shape[2]);
+            double error = gather_once(kernels_at(s), i & 1, i & 2, shape[0], shape[1], shape[2]);
             if (!(error <= 1e-6))
                 FAIL_TEST("%s: case %d is off by %g", kernels_at(s)->name, i, error);
         }
+}
+
+/* What a convolution of four filters makes of the images. */
+static float *convolved(const struct kernels *k, const struct images *host, bool pool)
+{
+    struct spec spec = {"windows", host->h, host->w, host->c, {4}, pool, {2}, GROUPS,
+                        N,         {0},     WHOLE,   0,       0,   0,    1};
+    struct pass p;
+    pass_open(&p, k, &spec);
+    float *rows = output_of(&p, host);
+    pass_close(&p);
+    return rows;
+}
+
+/* Shapes of one vector and a bit, and wider than what is read at once. */
+TEST(convolutions_read_bytes_and_floats_planar_or_not)
+{
+    static const int shapes[][3] = {{5, 37, 3}, {4, 200, 3}, {6, 19, 1}, {3, 260, 2}, {3, 4, 3}};
+    for (int i = 0; i < 5 * 8; i++) {
+        const int *shape = shapes[i / 8];
+        struct images host = random_images(i & 1, i & 2, shape[0], shape[1], shape[2]);
+        float *want = convolved(&kernels_ref64, &host, i & 4);
+        int out_h = (shape[0] + 1) / 2, out_w = (shape[1] + 1) / 2;
+        for (int s = 0; kernels_at(s); s++) {
+            if (!set_usable(kernels_at(s)))
+                continue;
+            float *got = convolved(kernels_at(s), &host, i & 4);
+            double worst = got ? 0 : 1;
+            for (int j = 0; got && j < GROUPS * N * out_h * out_w * 4; j++)
+                worst = fmax(worst, fabs((double)got[j] - want[j]));
+            if (!(worst <= 1e-4))
+                FAIL_TEST("%s: case %d is off by %g", kernels_at(s)->name, i, worst);
+            free(got);
+        }
+        free(want);
+        free((void *)host.data);
+    }
 }
 
 TEST(tensors_survive_pack_and_unpack)
@@ -313,5 +364,6 @@ TEST(vector_operations_are_the_textbooks)
         }
 }
 
-TESTS(T(gather_reads_bytes_and_floats_planar_or_not), T(tensors_survive_pack_and_unpack),
+TESTS(T(gather_reads_bytes_and_floats_planar_or_not),
+      T(convolutions_read_bytes_and_floats_planar_or_not), T(tensors_survive_pack_and_unpack),
       T(memory_is_aligned_and_zeroed), T(vector_operations_are_the_textbooks))

@@ -202,6 +202,27 @@ static void *cpu_dout(const struct layer *l, const struct batch *b, void *cache)
 
 /* ---- pictures in, rows out ---- */
 
+/* LANES bytes, by way of an array: compilers see that it overlaps nothing. */
+static void scale_vector(const uint8_t *from, float scale, float shift, float *to)
+{
+    int32_t whole[LANES];
+    for (int i = 0; i < LANES; i++)
+        whole[i] = from[i];
+    for (int i = 0; i < LANES; i++)
+        to[i] = (float)whole[i] * scale + shift;
+}
+
+/* The last vector overlaps the one before, so that no bytes are left over. */
+static void scale_bytes(const uint8_t *from, int n, float scale, float shift, float *to)
+{
+    for (int i = 0; i + LANES <= n; i += LANES)
+        scale_vector(from + i, scale, shift, to + i);
+    if (n >= LANES)
+        scale_vector(from + n - LANES, scale, shift, to + n - LANES);
+    for (int i = 0; n < LANES && i < n; i++)
+        to[i] = (float)from[i] * scale + shift;
+}
+
 /* Values v..v+n-1 of row y of a picture, in the order (x, channel). */
 static void read_line(const struct images *from, int64_t item, int y, int v, int n, float *line)
 {
@@ -211,23 +232,21 @@ static void read_line(const struct images *from, int64_t item, int y, int v, int
     const float *floats = (const float *)from->data + at;
     const float scale = from->scale, shift = from->shift;
     bool is_u8 = from->type == IMAGES_U8;
-    for (int i = 0; is_u8 && !from->planar && i < n; i++)
-        line[i] = (float)bytes[v + i];
+    if (is_u8 && !from->planar)
+        scale_bytes(bytes + v, n, scale, shift, line);
     for (int i = 0; !is_u8 && !from->planar && i < n; i++)
-        line[i] = floats[v + i];
+        line[i] = floats[v + i] * scale + shift;
     for (int i = 0; from->planar && i < n; i++) {
         int64_t of = (v + i) % from->c * plane + (v + i) / from->c;
-        line[i] = is_u8 ? (float)bytes[of] : floats[of];
+        line[i] = (is_u8 ? (float)bytes[of] : floats[of]) * scale + shift;
     }
-    for (int i = 0; i < n; i++)
-        line[i] = line[i] * scale + shift;
 }
 
 enum { AT_ONCE = 3 * 170 }; /* values of a line: 2 KiB; whole pixels of 1 and of 3 channels */
 
 /* Values v..v+n-1 of the three lines that a row of windows reads.  Three channels go as
  * four: what is too much is written over next, or is the border's. */
-static void put_lines(int c, int v, int n, float line[3][AT_ONCE + 1], float *row)
+static void put_lines(int c, int v, int n, const float *const line[3], float *row)
 {
     typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
     for (int i = 0; c == 3 && i < n; i += 3)
@@ -241,40 +260,45 @@ static void put_lines(int c, int v, int n, float line[3][AT_ONCE + 1], float *ro
             row[((v + i) / c * 3 + ky) * c + (v + i) % c] = line[ky][i];
 }
 
-/* The windows of row zy of z. */
-static void gather_row(const struct layer *l, const struct images *from, int64_t item, int zy,
-                       float *to)
+/* Values v..v+n-1 of all windows of a picture, whose rows are `apart` floats from each other.
+ * Each line is read once, and stays for as long as rows of windows share it. */
+static void gather_values(const struct layer *l, const struct images *from, int64_t item, int v,
+                          int n, float *to, size_t apart)
 {
     float line[3][AT_ONCE + 1];
-    int border = 3 * l->in_c, values = from->w * from->c;
-    for (int v = 0, n; v < values; v += n) {
-        n = values - v < AT_ONCE ? values - v : AT_ONCE;
+    for (int zy = 0, next = -1; zy < l->conv_h; zy++, to += apart) {
+        const float *of[3];
+        for (int i = 0; zy + 1 < l->conv_h && i < 3 * n; i += LINE)
+            __builtin_prefetch(to + apart + 3 * v + i, 1, 2);
         for (int ky = 0; ky < 3; ky++) {
-            int y = zy * l->stride + ky - 1;
-            line[ky][n] = 0;
+            int y = zy * l->stride + ky - 1, slot = (y + 3) % 3;
+            of[ky] = line[slot];
+            if (y < next)
+                continue;
+            next = y + 1;
+            line[slot][n] = 0;
             if (y >= 0 && y < from->h)
-                read_line(from, item, y, v, n, line[ky]);
+                read_line(from, item, y, v, n, line[slot]);
             else
-                memset(line[ky], 0, (size_t)n * sizeof(float));
+                memset(line[slot], 0, (size_t)n * sizeof(float));
         }
-        put_lines(l->in_c, v, n, line, to + border);
+        put_lines(l->in_c, v, n, of, to);
     }
-    memset(to, 0, (size_t)border * sizeof *to);
-    memset(to + border + 3 * values, 0, (size_t)border * sizeof *to);
 }
 
-/* A picture as a first conv layer reads it; `apart` floats from row to row. */
-static void gather_windows(const struct layer *first, const struct images *from, int64_t item,
+/* A picture as a first conv layer reads it. */
+static void gather_windows(const struct layer *l, const struct images *from, int64_t item,
                            float *to, size_t apart)
 {
-    size_t row = input_row(first);
-    for (int zy = 0; zy < first->conv_h; zy++, to += apart) {
-        for (size_t i = 0; zy + 1 < first->conv_h && i < row; i += LINE)
-            __builtin_prefetch(to + apart + i, 1, 2);
-        if (item >= 0)
-            gather_row(first, from, item, zy, to);
-        else
-            memset(to, 0, row * sizeof *to);
+    int border = 3 * l->in_c, values = item < 0 ? 0 : from->w * from->c;
+    for (int v = 0, n; v < values; v += n) {
+        n = values - v < AT_ONCE ? values - v : AT_ONCE;
+        gather_values(l, from, item, v, n, to + border, apart);
+    }
+    size_t right = (size_t)(border + 3 * values), row = input_row(l);
+    for (int zy = 0; zy < l->conv_h; zy++, to += apart) {
+        memset(to, 0, (size_t)border * sizeof *to);
+        memset(to + right, 0, (row - right) * sizeof *to);
     }
 }
 
