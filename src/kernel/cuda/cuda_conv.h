@@ -61,8 +61,8 @@ struct conv_plan {
     struct picture in, dz;     /* x as convolutions see it; dz as dX sees it */
     struct divisor by_w, by_h; /* of the conv pixels */
     struct product forward, dx, dw;
-    int slice; /* channels of a slice in the forward pass */
-    int norm_splits;
+    int slice;                   /* channels of a slice in the forward pass */
+    int norm_splits, first_rows; /* of the picture under a batch of a first layer's pixels */
     int width, columns, ngroups; /* dW: the unit, and its groups of taps */
 };
 

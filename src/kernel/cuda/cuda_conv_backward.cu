@@ -5,9 +5,11 @@
  * the device) until it is known what comes next: that, and one launch does both, or
  * something else, which launches them first.
  */
+#include "cuda_head.h"
 #include "cuda_products.cuh"
 
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
+extern "C" bool cuda_conv_first(struct device *d, struct conv_args *a);
 const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_args *before,
                                    bool tangent);
 const void *cuda_products_mini(const struct conv_args *a, const struct conv_args *before,
@@ -86,7 +88,9 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
 {
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
-    if (!norm_with_products(d, &a))
+    if (!c->dx && cuda_conv_first(d, &a))
+        return;
+    if (!norm_with_products(d, &a) && !cuda_head_norm(d, &a))
         cuda_conv_norm(d, &a);
     if (c->dx) {
         *d->products = a;

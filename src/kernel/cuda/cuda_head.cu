@@ -2,7 +2,7 @@
 #include "cuda_dense.cuh"
 #include "cuda_xent.cuh"
 
-enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32, HEAD_MOST = 256 };
+enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32, HEAD_MOST = 1024 };
 
 /* A block per task. */
 template <bool TANGENT>
@@ -48,7 +48,7 @@ extern "C" void cuda_head_flush(struct device *d)
     struct head h = take(d);
     if (h.noted == head::HEAD_FORWARD)
         cuda_dense_launch(d, &h.args.dense, h.tasks, h.tangent);
-    else if (h.noted == head::HEAD_LOSS)
+    else
         launch_head(d, &h);
 }
 
@@ -82,9 +82,19 @@ extern "C" bool cuda_head_backward(struct device *d, const struct dense_args *a,
     if (h->noted != head::HEAD_LOSS || h->tangent != tangent || k->cache.out != a->cache.out ||
         k->x != a->x || k->rx != a->rx || k->theta.at != a->theta.at || k->v.at != a->v.at)
         return false;
-    struct head all = take(d);
-    all.args.dense = *a;
-    all.args.backward = true;
-    launch_head(d, &all);
+    h->args.dense = *a;
+    h->args.backward = true;
+    h->noted = head::HEAD_BACKWARD;
     return true;
+}
+
+extern "C" bool cuda_head_norm(struct device *d, const struct conv_args *a)
+{
+    if (d->head->noted != head::HEAD_BACKWARD || d->head->tangent)
+        return false;
+    struct head all = take(d);
+    if (cuda_tail(d, &all.args, all.tasks, a))
+        return true;
+    *d->head = all;
+    return false;
 }

@@ -1,9 +1,10 @@
 /* cuda_head.h - dense layers and the cross-entropy of the last one.
  *
  * A dense layer without ReLU is the head of a net, and the loss comes next, then the
- * way back: three operations, each too small for a launch of its own.  So the first
- * is only noted (struct head, in the device), the loss is noted with it, and the
- * backward pass launches all three; whatever else comes launches what is noted.
+ * way back, then batch norm of the layer before: four operations, each too small for a
+ * launch of its own.  So the first is only noted (struct head, in the device), the others
+ * are noted with it, and the last launches all four; whatever else comes launches what is
+ * noted.
  */
 #ifndef CUDA_HEAD_H
 #define CUDA_HEAD_H
@@ -36,9 +37,9 @@ struct head_args {
     bool backward;
 };
 
-/* What is noted: nothing, the dense layer, or the loss too. */
+/* What is noted: nothing, the dense layer, the loss too, or also the way back. */
 struct head {
-    enum { HEAD_NONE, HEAD_FORWARD, HEAD_LOSS } noted;
+    enum { HEAD_NONE, HEAD_FORWARD, HEAD_LOSS, HEAD_BACKWARD } noted;
     bool tangent;
     int tasks;
     struct head_args args;
@@ -50,8 +51,11 @@ extern "C" {
 /* Notes it, or says no. */
 bool cuda_head_forward(struct device *d, const struct dense_args *a, int tasks, bool tangent);
 bool cuda_head_loss(struct device *d, const struct xent_args *a, bool tangent);
-/* Launches everything, or says no. */
 bool cuda_head_backward(struct device *d, const struct dense_args *a, bool tangent);
+/* Launches everything, or says no: with batch norm backward of the layer before. */
+bool cuda_head_norm(struct device *d, const struct conv_args *a);
+bool cuda_tail(struct device *d, const struct head_args *head, int tasks,
+               const struct conv_args *conv);
 void cuda_dense_launch(struct device *d, const struct dense_args *a, int tasks, bool tangent);
 #ifdef __cplusplus
 }

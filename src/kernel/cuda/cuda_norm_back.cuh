@@ -129,12 +129,12 @@ static __device__ __forceinline__ void sum_running(const struct conv_args &a, co
     }
 }
 
-/* dz of every pixel under an output pixel, or the tangent of it. */
+/* dz of every pixel under an output pixel, or the tangent of it; in: the pixel is of those
+ * that made statistics. */
 template <bool FULL, int W, bool TANGENT>
-static __device__ __forceinline__ void put_pixel(const struct conv_args &a, const struct few<4> &f,
-                                                 const struct reading<W> &r, bool in, float *dz)
+static __device__ __forceinline__ void dz_of(const struct few<4> &f, const struct reading<W> &r,
+                                             bool in, float (&to)[W][4])
 {
-    float to[W][4];
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         struct seen<W> v = see<W, 4>(f, j, r.at, r.z);
@@ -155,6 +155,14 @@ static __device__ __forceinline__ void put_pixel(const struct conv_args &a, cons
             to[k][j] = FULL ? value : round_tf32(value);
         }
     }
+}
+
+template <bool FULL, int W, bool TANGENT>
+static __device__ __forceinline__ void put_pixel(const struct conv_args &a, const struct few<4> &f,
+                                                 const struct reading<W> &r, bool in, float *dz)
+{
+    float to[W][4];
+    dz_of<FULL, W, TANGENT>(f, r, in, to);
 #pragma unroll
     for (int k = 0; k < W; k++)
         if (W == 1 || r.at[k] >= 0)
@@ -275,31 +283,49 @@ put_part(const struct conv_args &a, const struct part &s, const struct planes &k
     }
 }
 
-/* A block's part of a slice of a task, channels c0..; the parts are a cluster. */
+static __device__ __forceinline__ struct part part_of(const struct conv_args &a, int task, int c0,
+                                                      int part, int splits)
+{
+    int n = a.count ? a.count[task] : a.n, outputs = n * a.l.out_h * a.l.out_w;
+    int each = (outputs + splits - 1) >> log2_of(splits), first = min(part * each, outputs);
+    return {task, n, min(a.stat, n), c0, first, min(first + each, outputs)};
+}
+
+/* All sums of a part and of the parts it shares the slice with, which are a cluster, and
+ * what follows from them for the channels: in ch and f.  Leaves the last batch in r. */
+template <int W, bool TANGENT>
+static __device__ __forceinline__ int
+sum_slice(const struct conv_args &a, const struct part &s, const struct planes &k, int splits,
+          bool keep, struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()],
+          norm_sums *sums, struct slice *ch)
+{
+    int quad = threadIdx.x % 4 * 4;
+    double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
+    bool running = !TANGENT && s.stat == 0;
+    load_slice(a, s, TANGENT, ch);
+    __syncthreads();
+    load_few<4, TANGENT>(f, ch, quad);
+    int kept = sum_part<W, TANGENT>(a, s, k, f, r, sums);
+    if (running)
+        sum_running<W>(a, s, k, sums);
+    add_up(sums, running ? 4 : TANGENT ? 3 : 2, WARPS, splits);
+    set_slice<TANGENT>(a, s, over, sums, ch, keep);
+    __syncthreads();
+    load_few<4, TANGENT>(f, ch, quad);
+    return kept;
+}
+
+/* A block's part of a slice of a task, channels c0... */
 template <bool FULL, int W, bool TANGENT>
 static __device__ __forceinline__ void norm_slice(const struct conv_args &a, int task, int c0,
                                                   int part, int splits, norm_sums *sums,
                                                   struct slice *ch)
 {
-    int quad = threadIdx.x % 4 * 4, n = a.count ? a.count[task] : a.n;
-    int outputs = n * a.l.out_h * a.l.out_w, each = (outputs + splits - 1) >> log2_of(splits);
-    int first = min(part * each, outputs);
-    struct part s = {task, n, min(a.stat, n), c0, first, min(first + each, outputs)};
-    double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
-    const struct planes k = planes_of<TANGENT>(a, task, c0 + quad);
+    const struct part s = part_of(a, task, c0, part, splits);
+    const struct planes k = planes_of<TANGENT>(a, task, c0 + threadIdx.x % 4 * 4);
     struct reading<W> r[batch_of<W, TANGENT>()];
     struct few<4> f;
-    load_slice(a, s, TANGENT, ch);
-    __syncthreads();
-    load_few<4, TANGENT>(f, ch, quad);
-    int kept = sum_part<W, TANGENT>(a, s, k, f, r, sums);
-    bool running = !TANGENT && s.stat == 0;
-    if (running)
-        sum_running<W>(a, s, k, sums);
-    add_up(sums, running ? 4 : TANGENT ? 3 : 2, WARPS, splits);
-    set_slice<TANGENT>(a, s, over, sums, ch, part == 0);
-    __syncthreads();
-    load_few<4, TANGENT>(f, ch, quad);
+    int kept = sum_slice<W, TANGENT>(a, s, k, splits, part == 0, f, r, sums, ch);
     put_part<FULL, W, TANGENT>(a, s, k, f, r, kept);
     cluster_ends(splits);
 }

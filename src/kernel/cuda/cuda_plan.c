@@ -241,6 +241,7 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
                           l->conv_w + border);
     plan->norm_splits =
         splits_of(d->blocks / max_int(1, c->b->tasks * slices(l->out_c)), outputs, 256, 1);
+    plan->first_rows = rows_under(&plan->in, c->b->n, 512, l->conv_h, l->conv_w, s, 3);
     plan_forward(plan, d, c);
     plan_dx(plan, d, c);
     plan_dw(plan, d, c);

@@ -5,7 +5,6 @@
 const void *cuda_products_mini(const struct conv_args *a, const struct conv_args *before,
                                bool tangent)
 {
-    PRODUCTS_KNOWN(4, 0)
     PRODUCTS_KNOWN(5, 16)
     PRODUCTS_KNOWN(6, 16)
     PRODUCTS_KNOWN(7, 16)

@@ -5,7 +5,6 @@
 const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_args *before,
                                    bool tangent)
 {
-    PRODUCTS_KNOWN(0, 0)
     PRODUCTS_KNOWN(1, 16)
     PRODUCTS_KNOWN(2, 16)
     PRODUCTS_KNOWN(3, 16)

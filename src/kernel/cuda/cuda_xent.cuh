@@ -44,8 +44,10 @@ template <int NW> static __device__ void put_loss(double own, double weight, flo
     *loss = (float)(weight * sum);
 }
 
-/* A warp per image. */
-template <int NW> static __device__ void xent_task(const struct xent_args &a, int task)
+/* A warp per image.  shared: NULL, or the logits (n, padded), whose place the loss's gradient
+ * takes. */
+template <int NW>
+static __device__ void xent_task(const struct xent_args &a, int task, float *shared = NULL)
 {
     int lane = threadIdx.x % 32, n = a.count ? a.count[task] : a.n;
     const int32_t *labels = a.labels + (size_t)task * a.n;
@@ -54,9 +56,10 @@ template <int NW> static __device__ void xent_task(const struct xent_args &a, in
 #pragma unroll 1
     for (int i = threadIdx.x / 32; i < n; i += NW) {
         size_t row = (size_t)task * a.n + i;
-        const float *logits = a.out + row * a.padded;
+        const float *logits = shared ? shared + i * a.padded : a.out + row * a.padded;
         float top = -INFINITY, sum = 0;
         int y = labels[i];
+        float own = y < 0 ? 0 : logits[y];
 #pragma unroll 1
         for (int j = lane; j < a.ways; j += 32)
             top = fmaxf(top, logits[j]);
@@ -68,11 +71,14 @@ template <int NW> static __device__ void xent_task(const struct xent_args &a, in
 #pragma unroll 1
         for (int j = lane; j < a.padded; j += 32) {
             float p = j < a.ways ? expf(logits[j] - top) / sum : 0;
+            float g = y < 0 ? 0 : weight * (p - (j == y));
             if (j < a.ways)
                 a.probs[row * a.ways + j] = p;
-            a.dout[row * a.padded + j] = y < 0 ? 0 : weight * (p - (j == y));
+            a.dout[row * a.padded + j] = g;
+            if (shared)
+                shared[i * a.padded + j] = g;
         }
-        loss += y < 0 ? 0 : logf(sum) + (top - logits[y]);
+        loss += y < 0 ? 0 : logf(sum) + (top - own);
     }
     put_loss<NW>(loss, weight, a.loss + task);
 }
