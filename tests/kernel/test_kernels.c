@@ -23,6 +23,7 @@ static const struct spec specs[] = {
     {"13 images", 18, 16, 1, {16, 32, 16}, false, {5}, 1, 13, {0}, WHOLE, 0, 0, 0, 10},
     {"27 images", 16, 17, 1, {32, 64, 32}, false, {6}, 1, 27, {0}, WHOLE, 0, 0, 0, 11},
     {"9 large images", 88, 84, 1, {16, 16}, false, {5}, 1, 9, {0}, WHOLE, 0, 0, 0, 38},
+    {"75 large images", 84, 84, 1, {3}, false, {5}, 1, 75, {0}, WHOLE, 0, 0, 0, 46},
     {"pooled, 9 images", 18, 17, 2, {16, 9}, true, {5}, 1, 9, {0}, WHOLE, 0, 0, 0, 39},
     {"a wide first layer", 16, 16, 17, {16, 16}, false, {4}, 1, 3, {0}, WHOLE, 0, 0, 0, 12},
     {"pooled", 16, 16, 1, {8, 8, 8}, true, {5}, 1, 5, {0}, WHOLE, 0, 0, 0, 13},

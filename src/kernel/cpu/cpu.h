@@ -61,6 +61,20 @@ INLINE void store(float *p, vf v)
     *(vf_anywhere *)p = v;
 }
 
+/* Past the caches, which then need not read first what is overwritten.  p is aligned. */
+INLINE void stream(float *p, vf v)
+{
+#if defined __clang__
+    __builtin_nontemporal_store(v, (vf *)p);
+#elif defined __AVX512F__
+    __builtin_ia32_movntps512(p, v);
+#elif defined __AVX__
+    __builtin_ia32_movntps256(p, v);
+#else
+    store(p, v);
+#endif
+}
+
 INLINE vf where(vi mask, vf v) /* v, or 0 where the mask is off */
 {
     return (vf)((vi)v & mask);
@@ -257,6 +271,13 @@ INLINE bool is_large(ptrdiff_t floats)
 {
     enum { LARGE = 1 << 18 };
     return floats >= LARGE;
+}
+
+/* Whether they are more than will be found again even in the cache that cores share. */
+INLINE bool is_huge(ptrdiff_t floats)
+{
+    enum { HUGE_LEN = 1 << 21 }; /* 8 MB, a quarter of it */
+    return floats >= HUGE_LEN;
 }
 
 /* y[row][col] = sum over i < starts of sign[i] start[i][row][col]

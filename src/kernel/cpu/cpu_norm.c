@@ -162,6 +162,7 @@ INLINE void apply(const int C, const int P, int at, const struct norm_view *v, i
                   const float *z, float *out)
 {
     const int channels = pad(v->l->out_c), end = v->n * channels;
+    const bool past = is_huge(v->n * (ptrdiff_t)out_len(v->l));
     vf scale[COLS_MAX], shift[COLS_MAX];
     load_columns(C, v->scale + at, scale);
     load_columns(C, v->shift + at, shift);
@@ -176,7 +177,10 @@ INLINE void apply(const int C, const int P, int at, const struct norm_view *v, i
                     vf y = load(z + w.z[p] + e + c * LANES) * scale[c] + shift[c];
                     best = choose(y > best, y, best);
                 }
-                store(out + w.out + e + c * LANES, best);
+                if (past)
+                    stream(out + w.out + e + c * LANES, best);
+                else
+                    store(out + w.out + e + c * LANES, best);
             }
     }
 }
