@@ -71,7 +71,7 @@ static bool norm_with_products(struct device *d, const struct conv_args *a)
     const struct conv_args *p = d->products;
     bool tangent = a->v.at != NULL;
     if (!d->products_noted || tangent != (p->v.at != NULL) || p->tasks != a->tasks ||
-        p->n != a->n || p->count != a->count ||
+        p->n != a->n || p->count != a->count || a->stat == 0 ||
         p->dx != (tangent ? a->tangent.dout : a->cache.dout))
         return false;
     if (p->plan.dx.splits > 1 && p->plan.dx.splits != p->plan.dw.splits)

@@ -14,8 +14,7 @@ enum {
     FIRST_TILES = 5, /* of 8 columns: 9 taps of FEW channels, padded */
     FIRST_COLUMNS = 8 * FIRST_TILES,
     FIRST_FOURS = FIRST_COLUMNS / 4,
-    FIRST_DZ = 24,          /* floats between pixels of dz */
-    FIRST_PIXELS = 8 * STEP /* of a batch */
+    FIRST_DZ = 24, /* floats between pixels of dz */
 };
 
 /* A block's shared memory. */
@@ -128,6 +127,7 @@ template <bool TANGENT, class FIX>
 static __global__ void __launch_bounds__(THREADS, 2)
     first_kernel(const __grid_constant__ struct conv_args given)
 {
+
     enum { BATCH = batch_of<1, TANGENT>(), PIXELS = BATCH * STEP };
     extern __shared__ __align__(128) float dynamic[];
     __shared__ norm_sums sums;
@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     struct reading<1> r[BATCH];
     struct few<4> f;
     float acc[FIRST_TILES][4] = {};
-    int kept = sum_slice<1, TANGENT>(a, s, k, splits, part == 0, f, r, &sums, &ch);
+    int kept = sum_slice<1, TANGENT, false>(a, s, k, splits, part == 0, f, r, &sums, &ch);
 #pragma unroll
     for (int n = 0; n < FIRST_TILES; n++) {
         int tap = 2 * n + threadIdx.x % 32 / 16, c = threadIdx.x % 16 / 4;
@@ -157,11 +157,13 @@ static __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll 1
     for (int first = base; first >= s.first; first -= PIXELS) {
         int p = first + threadIdx.x / 4;
-        if (first != base)
+        if (first != base) {
             stage_first(a, s, first, first + PIXELS, m);
-        if (p != kept)
-            read_batch<1, TANGENT>(a, k, p, s.last, r);
+            load_few<4, TANGENT>(f, &ch, threadIdx.x % 4 * 4);
+        }
         put_batch<TANGENT>(f, r, p, s.last, counted, m);
+        if (first > s.first && p - PIXELS != kept) /* under way while this one is multiplied */
+            read_batch<1, TANGENT>(a, k, p - PIXELS, s.last, r);
         copies_wait<0>();
         __syncthreads();
         multiply_batch(m, min((int)PIXELS, s.last - first), column, acc);
@@ -182,7 +184,7 @@ extern "C" bool cuda_conv_first(struct device *d, struct conv_args *a)
     KNOWN(0)
     KNOWN(4)
 #undef KNOWN
-    if (!kernel || in_fp32(d, &a->l) || a->dx || a->rx)
+    if (!kernel || in_fp32(d, &a->l) || a->dx || a->rx || a->stat == 0)
         return false;
     int splits = a->plan.norm_splits;
     struct grid g = {.x = (unsigned)(a->out_rows / SLICE * splits),

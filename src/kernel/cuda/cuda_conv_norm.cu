@@ -14,14 +14,14 @@ static __global__ void __launch_bounds__(THREADS, 2)
     int splits = a.plan.norm_splits, part = blockIdx.x & (splits - 1);
     int c0 = (int)(blockIdx.x >> log2_of(splits)) * SLICE;
     wait_for_previous();
-    norm_slice<FULL, W, TANGENT>(a, blockIdx.y, c0, part, splits, &sums, &ch);
+    norm_slice<FULL, W, TANGENT, !FIX::known>(a, blockIdx.y, c0, part, splits, &sums, &ch);
 }
 
 /* A kernel made for the shape, or NULL. */
 static const void *known_kernel(const struct conv_args *a, bool tangent)
 {
 #define KNOWN(shape)                                                                               \
-    if (fixed<fix_norm<shape>>(a))                                                                 \
+    if (a->stat > 0 && fixed<fix_norm<shape>>(a))                                                  \
         return tangent ? (const void *)norm_kernel<false, 1, true, fix_norm<shape>>                \
                        : (const void *)norm_kernel<false, 1, false, fix_norm<shape>>;
     KNOWN(0)

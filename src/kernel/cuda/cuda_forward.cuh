@@ -531,6 +531,29 @@ put_block(const struct conv_args &a, const struct share &s, const struct few<2 *
 
 /* ---- the kernel ---- */
 
+/* What a block works on; *over: 1 / the values that make statistics, or 0. */
+template <int NT, bool TANGENT>
+static __device__ __forceinline__ struct share
+share_of(const struct conv_args &a, int task, float *stages, const int *offsets, double *over)
+{
+    const struct product &p = a.plan.forward;
+    int split = log2_of(p.splits), part = blockIdx.x & (p.splits - 1);
+    int n = a.count ? a.count[task] : a.n, stat = min(a.stat, n), plane = a.l.conv_h * a.l.conv_w;
+    int pixels = n * plane, size = (pixels + p.splits - 1) >> split;
+    size_t image = (size_t)task * a.n * a.l.in_h * a.l.in_w * a.in_c;
+    struct share s = {n, (int)(blockIdx.x >> split) * 8 * NT, min(part * size, pixels),
+                      min(part * size + size, pixels)};
+    s.x = a.x + image;
+    s.rx = a.rx + image;
+    s.w = tensor_at(TANGENT ? a.v : a.theta, task, a.l, TENSOR_WEIGHT);
+    s.rw = tensor_at(a.theta, task, a.l, TENSOR_WEIGHT);
+    s.stages = stages;
+    s.join = stages + p.stages * p.stage_floats;
+    s.offsets = offsets;
+    *over = stat > 0 ? 1.0 / ((double)stat * plane) : 0;
+    return s;
+}
+
 /* blockIdx = ((slice, part), task); the parts of a slice are a cluster. */
 template <bool FULL, int NT, int W, bool TANGENT, class FIX>
 static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
@@ -543,56 +566,44 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     struct conv_args a = given;
     FIX::in(a);
     const struct product &p = a.plan.forward;
-    int split = log2_of(p.splits), part = blockIdx.x & (p.splits - 1), task = blockIdx.y;
-    int c0 = (int)(blockIdx.x >> split) * 8 * NT;
-    int t = threadIdx.x % 4, plane = a.l.conv_h * a.l.conv_w;
+    int part = blockIdx.x & (p.splits - 1), task = blockIdx.y, t = threadIdx.x % 4;
     int each = (a.in_c >> log2_of(p.chunk)) * (TANGENT && a.rx ? 2 : 1);
+    double over;
     if (!FIX::known)
         fill_offsets(a, offsets);
     if (!a.early)
         wait_for_previous();
-    int n = a.count ? a.count[task] : a.n, stat = min(a.stat, n);
-    int pixels = n * plane, size = (pixels + p.splits - 1) >> split;
-    double over = stat > 0 ? 1.0 / ((double)stat * plane) : 0;
-    size_t image = (size_t)task * a.n * a.l.in_h * a.l.in_w * a.in_c;
-    struct share s = {n, c0, min(part * size, pixels), min(part * size + size, pixels)};
-    s.x = a.x + image;
-    s.rx = a.rx + image;
-    s.w = tensor_at(TANGENT ? a.v : a.theta, task, a.l, TENSOR_WEIGHT);
-    s.rw = tensor_at(a.theta, task, a.l, TENSOR_WEIGHT);
-    s.stages = dynamic;
-    s.join = dynamic + p.stages * p.stage_floats;
-    s.offsets = offsets;
-    size_t mine = (size_t)task * a.n * plane * a.out_c + c0 + t * 4;
+    const struct share s = share_of<NT, TANGENT>(a, task, dynamic, offsets, &over);
+    size_t mine = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + s.c0 + t * 4;
     const float *cached = a.cache.z + mine;
+    float *made = (TANGENT ? a.tangent.z : a.cache.z) + mine;
+    float *out = (TANGENT ? a.tangent.out : a.cache.out) + mine;
     struct moments<2 *NT> mo = {
     };
     struct few<2 * NT> f;
     float acc[2][NT][4];
     begin_staging<NT, TANGENT>(a, s, each);
-    load_channels(a, task, c0, TANGENT, &ch);
+    load_channels(a, task, s.c0, TANGENT, &ch);
     if (TANGENT) {
         __syncthreads();
         load_few<2 * NT, TANGENT>(f, &ch, t * 4);
     }
-    int kept = convolve<FULL, NT, TANGENT, FIX>(
-        a, s, f, each, cached, (TANGENT ? a.tangent.z : a.cache.z) + mine, mo, acc);
+    int kept = convolve<FULL, NT, TANGENT, FIX>(a, s, f, each, cached, made, mo, acc);
     add_moments<2 * NT, TANGENT>(mo, &sums, p.mgroups, p.splits);
     if (TANGENT)
-        set_tangents<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);
+        set_tangents<2 * NT>(a, task, s.c0, over, &sums, &ch, part == 0);
     else
-        set_statistics<2 * NT>(a, task, c0, over, &sums, &ch, part == 0);
+        set_statistics<2 * NT>(a, task, s.c0, over, &sums, &ch, part == 0);
     __syncthreads();
     if (W == 1) {
-        put_output<FULL, 1, TANGENT>(a, task, c0, &ch, s.first, kept);
+        put_output<FULL, 1, TANGENT>(a, task, s.c0, &ch, s.first, kept);
         load_few<2 * NT, TANGENT>(f, &ch, t * 4);
         if (threadIdx.x / 32 < p.mgroups)
-            put_block<FULL, NT, TANGENT>(a, s, f, kept + threadIdx.x / 32 * 32, cached,
-                                         (TANGENT ? a.tangent.out : a.cache.out) + mine, acc);
+            put_block<FULL, NT, TANGENT>(a, s, f, kept + threadIdx.x / 32 * 32, cached, out, acc);
     } else {
-        int outputs = n * a.l.out_h * a.l.out_w;
-        size = (outputs + p.splits - 1) >> split;
-        put_output<FULL, W, TANGENT>(a, task, c0, &ch, part * size,
+        int outputs = s.n * a.l.out_h * a.l.out_w, split = log2_of(p.splits);
+        int size = (outputs + p.splits - 1) >> split;
+        put_output<FULL, W, TANGENT>(a, task, s.c0, &ch, part * size,
                                      min(part * size + size, outputs));
     }
     cluster_ends(p.splits);

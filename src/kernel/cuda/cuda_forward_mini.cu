@@ -5,11 +5,8 @@
 const void *cuda_forward_mini(const struct conv_args *a, bool tangent)
 {
     FORWARD_KNOWN(4, 4, 2)
-    FORWARD_KNOWN(5, 8, 2)
     FORWARD_KNOWN(5, 16, 2)
-    FORWARD_KNOWN(6, 8, 2)
     FORWARD_KNOWN(6, 16, 2)
-    FORWARD_KNOWN(7, 8, 2)
     FORWARD_KNOWN(7, 16, 2)
     FORWARD_KNOWN(7, 32, 2)
     return NULL;

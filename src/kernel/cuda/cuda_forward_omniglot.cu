@@ -5,9 +5,7 @@
 const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent)
 {
     FORWARD_KNOWN(0, 4, 4)
-    FORWARD_KNOWN(1, 8, 4)
     FORWARD_KNOWN(1, 16, 4)
-    FORWARD_KNOWN(2, 8, 4)
     FORWARD_KNOWN(2, 16, 4)
     FORWARD_KNOWN(2, 32, 2)
     FORWARD_KNOWN(3, 16, 2)

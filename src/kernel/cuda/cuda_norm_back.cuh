@@ -89,7 +89,7 @@ static __device__ __forceinline__ void count_pixel(const struct few<4> &f,
  * sums and dz where a part has no more. */
 template <int W, bool TANGENT> static __device__ __host__ constexpr int batch_of(void)
 {
-    return W > 1 ? 1 : TANGENT ? 4 : 8;
+    return W > 1 ? 1 : TANGENT ? 2 : 4;
 }
 
 /* Pixels p, p + STEP, ... */
@@ -196,45 +196,49 @@ static __device__ __forceinline__ void put_running(const struct conv_args &a, co
                                                    const norm_sums *sums, int i, float *mean,
                                                    float *var)
 {
-    double m = (double)s.n * a.l.conv_h * a.l.conv_w, mu = sums->total[SUM_Z][i] / m;
     int c = s.c0 + i;
     if (s.stat > 0 || s.n == 0 || c >= a.l.out_c)
         return;
+    double m = (double)s.n * a.l.conv_h * a.l.conv_w, mu = sums->total[SUM_Z][i] / m;
     *mean = (float)(tensor_at(a.theta, s.task, a.l, TENSOR_MEAN)[c] -
                     (mu + tensor_at(a.theta, s.task, a.l, TENSOR_BIAS)[c]));
     *var = (float)(tensor_at(a.theta, s.task, a.l, TENSOR_VAR)[c] -
                    fmax(sums->total[SUM_ZZ][i] / m - mu * mu, 0.0));
 }
 
-/* c1, c2 (or Rc1, Rc2) and this layer's gradients of a channel; `keep` in one block
- * of those that share the slice.  over: 1 / the values that make statistics, or 0. */
+/* c1, c2 (or Rc1, Rc2) of a channel.  over: 1 / the values that make statistics, or 0. */
 template <bool TANGENT>
-static __device__ __forceinline__ void set_slice(const struct conv_args &a, const struct part &s,
-                                                 double over, const norm_sums *sums,
-                                                 struct slice *ch, bool keep)
+static __device__ __forceinline__ void set_slice(double over, const norm_sums *sums,
+                                                 struct slice *ch)
+{
+    int i = threadIdx.x;
+    if (i >= SLICE)
+        return;
+    (TANGENT ? ch->rc1 : ch->c1)[i] = (float)(sums->total[SUM_DY][i] * over);
+    (TANGENT ? ch->rc2 : ch->c2)[i] = (float)(sums->total[SUM_DY_XH][i] * over);
+}
+
+/* This layer's gradients of a channel, and what tangents need. */
+template <bool TANGENT>
+static __device__ __forceinline__ void keep_slice(const struct conv_args &a, const struct part &s,
+                                                  const norm_sums *sums, const struct slice *ch)
 {
     int i = threadIdx.x, c = s.c0 + i;
     if (i >= SLICE)
         return;
-    double dy = sums->total[SUM_DY][i], product = sums->total[SUM_DY_XH][i];
-    float mean1 = (float)(dy * over), mean2 = (float)(product * over);
-    double bias = ch->scale[i] * dy; /* the sum of dz */
+    double dy = sums->total[SUM_DY][i], bias = ch->scale[i] * dy; /* the sum of dz */
     if (TANGENT)
         bias += ch->rgamma[i] * ch->s[i] * sums->total[SUM_DY_AGAIN][i];
-    (TANGENT ? ch->rc1 : ch->c1)[i] = mean1;
-    (TANGENT ? ch->rc2 : ch->c2)[i] = mean2;
-    if (!keep)
-        return;
     float *grad = task_at(a.sink.grad, s.task, c);
     sink_value(a.sink, s.task, a.l.offset[TENSOR_BETA] + c, (float)dy);
-    sink_value(a.sink, s.task, a.l.offset[TENSOR_GAMMA] + c, (float)product);
+    sink_value(a.sink, s.task, a.l.offset[TENSOR_GAMMA] + c, (float)sums->total[SUM_DY_XH][i]);
     sink_value(a.sink, s.task, a.l.offset[TENSOR_BIAS] + c, s.stat > 0 ? 0 : (float)bias);
     grad[a.l.offset[TENSOR_MEAN]] = grad[a.l.offset[TENSOR_VAR]] = 0;
     if (TANGENT)
         return;
     put_running(a, s, sums, i, grad + a.l.offset[TENSOR_MEAN], grad + a.l.offset[TENSOR_VAR]);
-    stat_at(a, a.cache, s.task, STAT_C1)[c] = mean1;
-    stat_at(a, a.cache, s.task, STAT_C2)[c] = mean2;
+    stat_at(a, a.cache, s.task, STAT_C1)[c] = ch->c1[i];
+    stat_at(a, a.cache, s.task, STAT_C2)[c] = ch->c2[i];
 }
 
 /* ---- a slice ---- */
@@ -245,13 +249,12 @@ static __device__ __forceinline__ int
 sum_part(const struct conv_args &a, const struct part &s, const struct planes &k,
          const struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()], norm_sums *sums)
 {
-    const int batch = batch_of<W, TANGENT>();
     int quad = threadIdx.x % 4 * 4, p = s.first + threadIdx.x / 4, kept = p;
     float sum[3][4] = {};
-    for (; p < s.last && s.c0 + quad < a.out_c; p += batch * STEP) {
+    for (; p < s.last && s.c0 + quad < a.out_c; p += batch_of<W, TANGENT>() * STEP) {
         read_batch<W, TANGENT>(a, k, p, s.last, r);
 #pragma unroll
-        for (int u = 0; u < batch; u++)
+        for (int u = 0; u < batch_of<W, TANGENT>(); u++)
             if (p + u * STEP < s.last)
                 count_pixel<W, TANGENT>(f, r[u], sum);
         kept = p;
@@ -271,13 +274,13 @@ static __device__ __forceinline__ void
 put_part(const struct conv_args &a, const struct part &s, const struct planes &k,
          const struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()], int kept)
 {
-    const int batch = batch_of<W, TANGENT>();
     int counted = s.stat * a.l.out_h * a.l.out_w;
-    for (int p = kept; p >= s.first && s.c0 + threadIdx.x % 4 * 4 < a.out_c; p -= batch * STEP) {
+    for (int p = kept; p >= s.first && s.c0 + threadIdx.x % 4 * 4 < a.out_c;
+         p -= batch_of<W, TANGENT>() * STEP) {
         if (p != kept)
             read_batch<W, TANGENT>(a, k, p, s.last, r);
 #pragma unroll
-        for (int u = 0; u < batch; u++)
+        for (int u = 0; u < batch_of<W, TANGENT>(); u++)
             if (p + u * STEP < s.last)
                 put_pixel<FULL, W, TANGENT>(a, f, r[u], p + u * STEP < counted, k.dz);
     }
@@ -292,8 +295,9 @@ static __device__ __forceinline__ struct part part_of(const struct conv_args &a,
 }
 
 /* All sums of a part and of the parts it shares the slice with, which are a cluster, and
- * what follows from them for the channels: in ch and f.  Leaves the last batch in r. */
-template <int W, bool TANGENT>
+ * what follows from them for the channels: in ch and f.  Leaves the last batch in r.
+ * RUNNING: statistics may be running averages. */
+template <int W, bool TANGENT, bool RUNNING>
 static __device__ __forceinline__ int
 sum_slice(const struct conv_args &a, const struct part &s, const struct planes &k, int splits,
           bool keep, struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()],
@@ -301,7 +305,7 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
 {
     int quad = threadIdx.x % 4 * 4;
     double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
-    bool running = !TANGENT && s.stat == 0;
+    bool running = RUNNING && !TANGENT && s.stat == 0;
     load_slice(a, s, TANGENT, ch);
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
@@ -309,14 +313,16 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
     if (running)
         sum_running<W>(a, s, k, sums);
     add_up(sums, running ? 4 : TANGENT ? 3 : 2, WARPS, splits);
-    set_slice<TANGENT>(a, s, over, sums, ch, keep);
+    set_slice<TANGENT>(over, sums, ch);
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
+    if (keep)
+        keep_slice<TANGENT>(a, s, sums, ch);
     return kept;
 }
 
 /* A block's part of a slice of a task, channels c0... */
-template <bool FULL, int W, bool TANGENT>
+template <bool FULL, int W, bool TANGENT, bool RUNNING>
 static __device__ __forceinline__ void norm_slice(const struct conv_args &a, int task, int c0,
                                                   int part, int splits, norm_sums *sums,
                                                   struct slice *ch)
@@ -325,7 +331,7 @@ static __device__ __forceinline__ void norm_slice(const struct conv_args &a, int
     const struct planes k = planes_of<TANGENT>(a, task, c0 + threadIdx.x % 4 * 4);
     struct reading<W> r[batch_of<W, TANGENT>()];
     struct few<4> f;
-    int kept = sum_slice<W, TANGENT>(a, s, k, splits, part == 0, f, r, sums, ch);
+    int kept = sum_slice<W, TANGENT, RUNNING>(a, s, k, splits, part == 0, f, r, sums, ch);
     put_part<FULL, W, TANGENT>(a, s, k, f, r, kept);
     cluster_ends(splits);
 }

@@ -107,21 +107,31 @@ static bool fits(const struct problem *q, struct product *p, size_t join)
     return false;
 }
 
-/* The largest block of pixels that fits, with the largest chunk of channels.  `floats`:
- * accumulators of a thread. */
-static void fit_product(const struct problem *q, struct product *p, size_fn *size, int floats)
+/* The largest block of pixels that fits, with the largest chunk of channels, chunk_min at
+ * least.  `floats`: accumulators of a thread. */
+static bool try_product(const struct problem *q, struct product *p, size_fn *size, int floats,
+                        int chunk_min)
 {
     int block = BLOCK_MIN;
     while (block < q->pixels && block < q->warps * BLOCK_MIN)
         block *= 2;
     for (p->block = block; p->block >= BLOCK_MIN; p->block /= 2)
-        for (p->chunk = chunk_of(q->channels, CHUNK_MAX); p->chunk >= q->chunk_min; p->chunk /= 2) {
+        for (p->chunk = chunk_of(q->channels, CHUNK_MAX); p->chunk >= chunk_min; p->chunk /= 2) {
             p->mgroups = p->block / BLOCK_MIN;
             p->kgroups = q->warps / p->mgroups;
             size(q, p);
             if (fits(q, p, (size_t)((q->warps - p->mgroups) * 32 * floats) * sizeof(float)))
-                return;
+                return true;
         }
+    return false;
+}
+
+/* Chunks of 8 only where nothing else fits: a step of a product is 8 channels of a tap. */
+static void fit_product(const struct problem *q, struct product *p, size_fn *size, int floats)
+{
+    if (try_product(q, p, size, floats, max_int(q->chunk_min, chunk_of(q->channels, 16))) ||
+        try_product(q, p, size, floats, q->chunk_min))
+        return;
     p->block = BLOCK_MIN; /* as small as it gets; a launch that cannot be says so at sync */
     p->chunk = q->chunk_min;
 }
@@ -241,7 +251,7 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
                           l->conv_w + border);
     plan->norm_splits =
         splits_of(d->blocks / max_int(1, c->b->tasks * slices(l->out_c)), outputs, 256, 1);
-    plan->first_rows = rows_under(&plan->in, c->b->n, 512, l->conv_h, l->conv_w, s, 3);
+    plan->first_rows = rows_under(&plan->in, c->b->n, FIRST_PIXELS, l->conv_h, l->conv_w, s, 3);
     plan_forward(plan, d, c);
     plan_dx(plan, d, c);
     plan_dw(plan, d, c);

@@ -41,7 +41,8 @@ static __device__ __forceinline__ void norm_before(const struct conv_args &given
         cooperative_groups::this_cluster().sync();
     else
         __syncthreads();
-    norm_slice<false, 1, TANGENT>(a, task, c0, part, splits, sums, (struct slice *)(sums + 1));
+    norm_slice<false, 1, TANGENT, false>(a, task, c0, part, splits, sums,
+                                         (struct slice *)(sums + 1));
 }
 
 /* blockIdx = (block, task).  The kernel before has written dz alone of what is read here:
