@@ -27,6 +27,7 @@ enum {
     WARPS = THREADS / 32,
     FORWARD_WARPS = 16,
     SLICE_MAX = 32,
+    CLUSTER_MAX = 8,    /* blocks */
     FIRST_PIXELS = 256, /* of a first layer, that a block works on at once */
     DX_PITCH = 24,
     DW_PITCH = 52

@@ -582,6 +582,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     };
     struct few<2 * NT> f;
     float acc[2][NT][4];
+    sums_begin(&sums, 2, p.splits);
     begin_staging<NT, TANGENT>(a, s, each);
     load_channels(a, task, s.c0, TANGENT, &ch);
     if (TANGENT) {
@@ -602,11 +603,12 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
             put_block<FULL, NT, TANGENT>(a, s, f, kept + threadIdx.x / 32 * 32, cached, out, acc);
     } else {
         int outputs = s.n * a.l.out_h * a.l.out_w, split = log2_of(p.splits);
+        if (p.splits > 1) /* windows reach over parts */
+            cooperative_groups::this_cluster().sync();
         int size = (outputs + p.splits - 1) >> split;
         put_output<FULL, W, TANGENT>(a, task, s.c0, &ch, part * size,
                                      min(part * size + size, outputs));
     }
-    cluster_ends(p.splits);
 }
 
 /* Returns the kernel made for a shape and its plan, where `a` is of those. */

@@ -306,6 +306,7 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
     int quad = threadIdx.x % 4 * 4;
     double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
     bool running = RUNNING && !TANGENT && s.stat == 0;
+    sums_begin(sums, running ? 4 : TANGENT ? 3 : 2, splits);
     load_slice(a, s, TANGENT, ch);
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
@@ -333,7 +334,6 @@ static __device__ __forceinline__ void norm_slice(const struct conv_args &a, int
     struct few<4> f;
     int kept = sum_slice<W, TANGENT, RUNNING>(a, s, k, splits, part == 0, f, r, sums, ch);
     put_part<FULL, W, TANGENT>(a, s, k, f, r, kept);
-    cluster_ends(splits);
 }
 
 #endif

@@ -4,7 +4,7 @@
 /* Dynamic shared memory of a block that shares its multiprocessor with another, and
  * of one that has it for itself (228 kB, less the static part and 1 kB each). */
 static const size_t shared_half = 108 * 1024, shared_whole = 208 * 1024;
-enum { BLOCK_MIN = 32, CHUNK_MAX = 32, CLUSTER_MAX = 8 };
+enum { BLOCK_MIN = 32, CHUNK_MAX = 32 };
 
 static int ceil_div(int a, int b)
 {

@@ -205,10 +205,58 @@ static __device__ __forceinline__ void join_groups(float *acc, int kgroup, int k
 
 /* ---- sums over a block, and over the blocks that share a slice ---- */
 
-/* NS sums of CHANNELS channels, of each warp and then of all. */
+/* NS sums of CHANNELS channels: of each warp, of each block of the cluster, and of all.
+ * Blocks send theirs to the others (st.async), and each waits for what it is sent: a
+ * barrier of the cluster would first wait until all that was ever stored has arrived. */
 template <int NW, int NS, int CHANNELS> struct sums {
-    double warp[NW][NS][CHANNELS], block[NS][CHANNELS], total[NS][CHANNELS];
+    double warp[NW][NS][CHANNELS], block[CLUSTER_MAX][NS][CHANNELS], total[NS][CHANNELS];
+    uint64_t sent; /* an mbarrier: completes when all of `block` has come */
 };
+
+/* The first thing done with them; `used` of the NS sums will be added up. */
+template <int NW, int NS, int CHANNELS>
+static __device__ __forceinline__ void sums_begin(struct sums<NW, NS, CHANNELS> *s, int used,
+                                                  int splits)
+{
+    if (splits == 1)
+        return;
+    if (threadIdx.x == 0) {
+        uint32_t at = shared_address(&s->sent);
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at),
+                     "r"(splits * used * CHANNELS * (int)sizeof(double))
+                     : "memory");
+    }
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+/* Sends v to the same place in block `rank` of the cluster. */
+static __device__ __forceinline__ void send(double *place, uint64_t *sent, int rank, double v)
+{
+    uint32_t to, bar;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(to)
+                 : "r"(shared_address(place)), "r"(rank));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(bar)
+                 : "r"(shared_address(sent)), "r"(rank));
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
+        "l"(__double_as_longlong(v)), "r"(bar)
+        : "memory");
+}
+
+static __device__ __forceinline__ void wait_sent(uint64_t *sent)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], 0;\n"
+                 "@!done bra again;\n"
+                 "}" ::"r"(shared_address(sent))
+                 : "memory");
+}
 
 /* Sums v (4 or 8 channels) over the lanes of equal t, each lane left with one of the
  * channels: channel_of_lane(). */
@@ -244,25 +292,28 @@ template <int NW, int NS, int CHANNELS>
 static __device__ void add_up(struct sums<NW, NS, CHANNELS> *s, int used, int warps, int splits)
 {
     int i = threadIdx.x / CHANNELS, c = threadIdx.x % CHANNELS;
+    double sum = 0;
     __syncthreads();
-    if (i < used) {
-        double sum = 0;
+    if (i < used)
 #pragma unroll 4
         for (int w = 0; w < warps; w++)
             sum += s->warp[w][i][c];
-        s->block[i][c] = s->total[i][c] = sum;
-    }
-    if (splits > 1) {
-        cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-        cluster.sync();
+    if (splits > 1) { /* all have begun */
+        int rank = cooperative_groups::this_cluster().block_rank() & (splits - 1);
+        asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
         if (i < used) {
-            double sum = 0;
 #pragma unroll 1
             for (int p = 0; p < splits; p++)
-                sum += cluster.map_shared_rank(s, p)->block[i][c];
-            s->total[i][c] = sum;
+                send(&s->block[rank][i][c], &s->sent, p, sum);
+            wait_sent(&s->sent);
+            sum = 0;
+#pragma unroll 1
+            for (int p = 0; p < splits; p++)
+                sum += s->block[p][i][c];
         }
     }
+    if (i < used)
+        s->total[i][c] = sum;
     __syncthreads();
 }
 
