@@ -469,7 +469,7 @@ template <bool FULL, int W, bool TANGENT>
 static __device__ __forceinline__ void put_output(const struct conv_args &a, int task, int c0,
                                                   const struct slice *ch, int first, int last)
 {
-    enum { BATCH = W > 1 ? 1 : 2 };
+    enum { BATCH = W > 1 ? 1 : TANGENT ? 2 : 4 };
     int quads = a.plan.slice / 4, quad = threadIdx.x % quads * 4, step = FORWARD_THREADS / quads;
     size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c0 + quad;
     size_t place = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c0 + quad;
