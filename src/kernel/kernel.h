@@ -90,10 +90,12 @@ struct images {
     float scale, shift; /* x = value * scale + shift */
 };
 
-/* The features a prototype loss reads: images first..first+count-1 of a pass. */
+/* The features a prototype loss reads: images first..first+count-1 of `tasks` tasks of a
+ * pass, from number `task` on. */
 struct features {
     void *out, *dout; /* output slots of the pass's last layer before the head */
     struct batch batch;
+    int task, tasks;
     int first, count;
     const int32_t *labels; /* (tasks, batch.n) device memory; -1: ignored */
 };

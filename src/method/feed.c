@@ -1,8 +1,8 @@
 /* feed.c - indices and labels of a shard, laid out once on the host and uploaded
  * in one piece.
  *
- * The block: counts of support, query and both (tasks each); then index and label
- * arrays in the order of struct feed.
+ * The block: counts of support, query and both (tasks each); indices of support and query,
+ * labels of support and query; then index and label arrays in the order of struct feed.
  */
 #include "method/feed.h"
 
@@ -30,10 +30,10 @@ static struct plan plan_of(const struct shape *s, int shuffled, bool inner_both)
     struct plan p;
     for (int i = 0; i < 3; i++, at += t)
         p.count[i] = at;
-    for (int i = 0; i < 2; i++, at += ns)
+    for (int i = 0; i < 2; i++, at += ns + nq) { /* the query's after the support's */
         p.support[i] = at;
-    for (int i = 0; i < 2; i++, at += nq)
-        p.query[i] = at;
+        p.query[i] = at + ns;
+    }
     for (int i = 0; i < 3; i++, at += ns + nq)
         p.both[i] = at;
     for (int i = 0; i < 2; i++, at += ni)

@@ -28,7 +28,7 @@ struct shape {
 /* A shard on the device.  Arrays are (tasks, n) with n from their batch; labels
  * are -1 past a task's own count.  `both` is a task's support, then its query. */
 struct feed {
-    struct batch support, query, both;
+    struct batch support, query, both; /* counts and indices of the query follow the support's */
     const int32_t *support_index, *support_label;
     const int32_t *query_index, *query_label;
     const int32_t *both_index, *both_label;

@@ -6,7 +6,8 @@
  * the origin is what the authors' framework gives (sum / (count + 1e-7)).
  *
  * With batch statistics the support and the query are two passes, each by its own;
- * `joint` makes them one pass, as in Snell et al.'s program.
+ * `joint` makes them one pass, as in Snell et al.'s program.  A device that takes all tasks
+ * at once takes both at once too, where they are of one size: as twice as many tasks.
  */
 #include "method/method.h"
 
@@ -20,24 +21,26 @@ static const struct param params[] = {
     {0},
 };
 
-/* One pass over both, or one over each. */
+/* One pass over both, or one over each; of twins the query's tasks come after the support's. */
 struct embedding {
     struct pass support, query;
-    bool joint;
+    bool joint, twins;
     void *scratch;
 };
 
-static struct features features_of(struct lane *lane, struct pass *p, int first, int count)
+static struct features features_of(struct lane *lane, struct pass *p, int tasks, int first,
+                                   int count)
 {
     int last;
     const struct layer *l = net_feature_layer(lane->net, &last);
     const struct kernels *k = lane->net->k;
-    return (struct features){k->out(l, &p->batch, p->cache[last]),
-                             k->dout(l, &p->batch, p->cache[last]),
-                             p->batch,
-                             first,
-                             count,
-                             p->labels};
+    return (struct features){.out = k->out(l, &p->batch, p->cache[last]),
+                             .dout = k->dout(l, &p->batch, p->cache[last]),
+                             .batch = p->batch,
+                             .tasks = tasks,
+                             .first = first,
+                             .count = count,
+                             .labels = p->labels};
 }
 
 static void embedding_take(struct embedding *e, const struct method *m, struct lane *lane,
@@ -47,7 +50,15 @@ static void embedding_take(struct embedding *e, const struct method *m, struct l
     const struct net *net = lane->net;
     bool one_pass = net->bn == BN_SUPPORT || (net->bn == BN_BATCH && s->joint);
     e->joint = one_pass && f->support.n > 0;
-    if (e->joint) {
+    e->twins = net->bn == BN_BATCH && !e->joint && net->k->whole_shard && !out->wanted &&
+               f->support.n == f->query.n;
+    if (e->twins) { /* nobody will look at the query's pass */
+        struct batch all = {2 * f->query.tasks, f->query.n, f->support.count};
+        pass_take(&e->query, lane, all, NULL);
+        e->query.labels = f->query_label;
+        e->support = e->query;
+        e->support.labels = f->support_label;
+    } else if (e->joint) {
         pass_take(&e->query, lane, f->both, NULL);
         if (net->bn == BN_SUPPORT)
             e->query.norm.stat = f->support.n;
@@ -64,7 +75,7 @@ static void embedding_take(struct embedding *e, const struct method *m, struct l
     }
     e->scratch = arena_take(
         &lane->mem, net->k->proto_bytes(net_feature_layer(net, NULL), f->query.tasks, ways));
-    size_t rows = (size_t)e->query.batch.tasks * (size_t)e->query.batch.n * (size_t)ways;
+    size_t rows = (size_t)f->query.tasks * (size_t)e->query.batch.n * (size_t)ways;
     out->pass = e->query;
     out->first = e->joint ? f->support.n : 0;
     out->probs = arena_take(&lane->mem, rows * sizeof *out->probs);
@@ -77,14 +88,19 @@ static void compare(struct embedding *e, struct lane *lane, const struct feed *f
                     struct vec theta, const struct prediction *out)
 {
     const struct layer *last = net_feature_layer(lane->net, NULL);
-    if (!e->joint && f->support.n > 0) {
+    int tasks = f->query.tasks;
+    if (!e->joint && !e->twins && f->support.n > 0) {
         pass_gather(&e->support, lane, f->images, f->support_index);
         pass_forward(&e->support, lane, theta);
     }
-    pass_gather(&e->query, lane, f->images, e->joint ? f->both_index : f->query_index);
+    pass_gather(&e->query, lane, f->images,
+                e->joint   ? f->both_index
+                : e->twins ? f->support_index /* the query's follow */
+                           : f->query_index);
     pass_forward(&e->query, lane, theta);
-    struct features from = features_of(lane, &e->support, 0, f->support.n);
-    struct features to = features_of(lane, &e->query, out->first, f->query.n);
+    struct features from = features_of(lane, &e->support, tasks, 0, f->support.n);
+    struct features to = features_of(lane, &e->query, tasks, out->first, f->query.n);
+    to.task = e->twins ? tasks : 0;
     lane->net->k->proto(lane->dev, last, &from, &to, ways, out->logits, out->probs, out->loss,
                         e->scratch);
 }
@@ -93,17 +109,26 @@ static void protonet_meta_grad(const struct method *m, struct lane *lane, const 
                                int ways, struct vec theta, struct vec grad, struct prediction *out)
 {
     const struct net *net = lane->net;
+    int tasks = f->query.tasks;
     struct embedding e;
     embedding_take(&e, m, lane, f, ways, out);
-    struct vec more = e.joint ? (struct vec){0} : vector_take(lane, f->query.tasks);
+    struct vec more = {0}, query = grad;
+    if (!e.joint) /* as much as twins need: others of the lane's shards may be */
+        more = vector_take(lane, net->k->whole_shard ? 2 * tasks : tasks);
     if (!lane->mem.base)
         return;
     compare(&e, lane, f, ways, theta, out);
-    pass_backward(&e.query, lane, theta, grad);
-    if (!e.joint) {
-        pass_backward(&e.support, lane, theta, more);
-        net->k->axpy(lane->dev, f->query.tasks, net->trained, grad, grad, 1, more);
+    if (e.twins) {
+        query =
+            (struct vec){(char *)more.at + (size_t)tasks * more.stride * net->k->elem, more.stride};
+        pass_backward(&e.query, lane, theta, more);
+    } else {
+        pass_backward(&e.query, lane, theta, grad);
+        if (!e.joint)
+            pass_backward(&e.support, lane, theta, more);
     }
+    if (!e.joint)
+        net->k->axpy(lane->dev, tasks, net->trained, grad, query, 1, more);
 }
 
 static void protonet_predict(const struct method *m, struct lane *lane, const struct feed *f,

@@ -36,6 +36,7 @@ static void proto_open(struct proto *o, const struct kernels *k, const struct sp
     o->support = (struct features){.out = pass_out(&o->p, last, false),
                                    .dout = pass_dout(&o->p, last, false),
                                    .batch = o->p.batch,
+                                   .tasks = o->p.batch.tasks,
                                    .first = 0,
                                    .count = SUPPORT,
                                    .labels = device_copy(&o->p, all, sizeof all)};
@@ -77,6 +78,35 @@ static void run(const struct kernels *k, const struct spec *s, const int32_t lab
     proto_run(&o);
     proto_results(&o, r);
     pass_close(&o.p);
+}
+
+/* One task, whose support is task 0 of a pass and whose query is task 1. */
+static void run_twins(const struct kernels *k, const struct spec *s, struct results *r)
+{
+    struct proto o;
+    proto_open(&o, k, s, classes);
+    o.support.tasks = o.query.tasks = 1;
+    o.query.task = 1;
+    proto_run(&o);
+    keep_floats(&o.p, r, "loss", o.p.loss, 0);
+    keep_vector(&o.p, r, "grad", o.p.grad);
+    pass_close(&o.p);
+}
+
+TEST(support_and_query_may_be_tasks_of_one_pass)
+{
+    static struct results want, got;
+    int bad = 0;
+    run_twins(&kernels_ref64, &specs[0], &want);
+    for (int j = 0; kernels_at(j); j++) {
+        if (kernels_at(j) == &kernels_ref64 || !set_usable(kernels_at(j)))
+            continue;
+        run_twins(kernels_at(j), &specs[0], &got);
+        bad += results_differ(specs[0].name, kernels_at(j)->name, &got, &want, 2e-5) > 0;
+        results_free(&got);
+    }
+    results_free(&want);
+    CHECK_EQ(bad, 0);
 }
 
 TEST(every_set_agrees_with_the_specification)
@@ -153,4 +183,5 @@ TEST(the_gradient_is_that_of_finite_differences)
     }
 }
 
-TESTS(T(every_set_agrees_with_the_specification), T(the_gradient_is_that_of_finite_differences))
+TESTS(T(every_set_agrees_with_the_specification), T(support_and_query_may_be_tasks_of_one_pass),
+      T(the_gradient_is_that_of_finite_differences))

@@ -203,6 +203,53 @@ TEST(the_update_is_the_same_for_any_number_of_threads)
     }
 }
 
+/* How far the gradient of tasks together is from the mean of theirs one by one. */
+static double shard_error(const char *kernels, const char *method, int support, int query)
+{
+    enum { TASKS = 3 };
+    static double all[4096], one[4096], mean[4096];
+    struct method m = {0};
+    struct engine *e = NULL;
+    const char *sets[] = {NULL};
+    struct lesson tasks[TASKS];
+    double loss, off = 0, sum = 0;
+    float logits[9 * WAYS];
+    size_t n = 0;
+    int err = open_engine(&e, &m, kernels, 1, TASKS, method, sets);
+    memset(mean, 0, sizeof mean);
+    for (int i = 0; i < TASKS; i++)
+        tasks[i] = lesson_at(i * 11, support, query);
+    for (int i = 0; !err && i < TASKS; i++) {
+        err = engine_gradient_one(e, &tasks[i], &loss, logits);
+        n = err ? 0 : pull(e, ENGINE_GRADIENT, one);
+        for (size_t j = 0; j < n; j++)
+            mean[j] += one[j] / TASKS;
+    }
+    if (!err)
+        err = engine_gradient(e, tasks, TASKS, &loss);
+    n = err ? 0 : pull(e, ENGINE_GRADIENT, all);
+    for (size_t j = 0; j < n; j++) {
+        off += (all[j] - mean[j]) * (all[j] - mean[j]);
+        sum += mean[j] * mean[j];
+    }
+    engine_close(e);
+    method_close(&m);
+    return err || n == 0 ? INFINITY : sqrt(off / sum);
+}
+
+/* A GPU takes tasks together that a CPU takes one by one. */
+TEST(tasks_together_give_the_mean_of_their_gradients)
+{
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        char why[256];
+        for (int i = 0; k->usable(why, sizeof why) && method_at(i); i++) {
+            CHECK(shard_error(k->name, method_at(i)->name, 5, 5) < 1e-5);
+            CHECK(shard_error(k->name, method_at(i)->name, 4, 6) < 1e-5);
+        }
+    }
+}
+
 TEST(a_learner_fits_its_support_and_predicts_probabilities)
 {
     for (int i = 0; method_at(i); i++) {
@@ -256,5 +303,6 @@ TEST(memory_does_not_grow_with_the_steps)
 }
 
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
-      T(the_update_is_the_same_for_any_number_of_threads), T(memory_does_not_grow_with_the_steps),
+      T(the_update_is_the_same_for_any_number_of_threads),
+      T(tasks_together_give_the_mean_of_their_gradients), T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities))

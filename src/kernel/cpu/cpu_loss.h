@@ -116,8 +116,8 @@ struct part {
 
 static struct part part_of(const struct layer *l, const struct features *f, int t)
 {
-    size_t slot = (size_t)t * (size_t)f->batch.n * out_len(l);
-    int n = count_of(&f->batch, t), end = f->first + f->count;
+    size_t slot = (size_t)(f->task + t) * (size_t)f->batch.n * out_len(l);
+    int n = count_of(&f->batch, f->task + t), end = f->first + f->count;
     return (struct part){(const float *)f->out + slot,
                          (float *)f->dout + slot,
                          f->labels + t * f->batch.n,
@@ -211,7 +211,7 @@ static void cpu_proto(struct device *d, const struct layer *l, const struct feat
 {
     (void)d;
     struct prototypes s = prototypes_in(l, ways, scratch);
-    for (int t = 0; t < query->batch.tasks; t++) {
+    for (int t = 0; t < query->tasks; t++) {
         struct part known = part_of(l, support, t), asked = part_of(l, query, t);
         double weight = image_weight(asked.end - asked.first, asked.labels + asked.first, true);
         double sum = 0;

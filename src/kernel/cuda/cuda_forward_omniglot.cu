@@ -10,5 +10,7 @@ const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent)
     FORWARD_KNOWN(2, 32, 2)
     FORWARD_KNOWN(3, 16, 2)
     FORWARD_KNOWN(3, 32, 2)
+    FORWARD_KNOWN(3, 16, 4)
+    FORWARD_KNOWN(3, 32, 4)
     return NULL;
 }

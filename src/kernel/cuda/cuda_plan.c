@@ -153,7 +153,8 @@ static void plan_forward(struct conv_plan *plan, const struct device *d, const s
     const struct layer *l = c->l;
     int pixels = c->b->n * l->conv_h * l->conv_w, in = channels(l->in_c), tasks = c->b->tasks;
     bool wide = l->out_c > 32 || (l->out_c > 16 && tasks < 16);
-    plan->slice = wide && pixels > 128 ? 32 : 16;
+    bool full = tasks * ceil_div(l->out_c, 16) > d->blocks / 2; /* the chip, by slices of 16 */
+    plan->slice = wide && (pixels > 128 || full) ? 32 : 16;
     int slices = ceil_div(l->out_c, plan->slice);
     struct product *p = &plan->forward;
     p->splits = splits_of(d->blocks / 2 / max_int(1, tasks * slices), pixels, 32, tasks);

@@ -139,12 +139,14 @@ static __device__ struct proto_task task_of(const struct proto_args &a, int task
 {
     size_t s = (size_t)task * a.support.batch.n + a.support.first;
     size_t q = (size_t)task * a.query.batch.n + a.query.first;
+    size_t from = s + (size_t)a.support.task * a.support.batch.n;
+    size_t to = q + (size_t)a.query.task * a.query.batch.n;
     struct proto_task k = {};
-    k.s = (const float *)a.support.out + s * a.len;
-    k.ds = (float *)a.support.dout + s * a.len;
+    k.s = (const float *)a.support.out + from * a.len;
+    k.ds = (float *)a.support.dout + from * a.len;
     k.sy = a.support.labels + s;
-    k.q = (const float *)a.query.out + q * a.len;
-    k.dq = (float *)a.query.dout + q * a.len;
+    k.q = (const float *)a.query.out + to * a.len;
+    k.dq = (float *)a.query.dout + to * a.len;
     k.qy = a.query.labels + q;
     k.probs = a.probs + q * a.ways;
     k.logit_rows = a.logits ? a.logits + q * a.ways : NULL;
@@ -219,6 +221,6 @@ extern "C" void cuda_proto(struct device *d, const struct layer *l, const struct
     size_t all = rows + images * out_floats(l) * sizeof(float);
     a.staged = all <= shared_most;
     struct grid g = {
-        .x = (unsigned)query->batch.tasks, .threads = THREADS, .shared = a.staged ? all : rows};
+        .x = (unsigned)query->tasks, .threads = THREADS, .shared = a.staged ? all : rows};
     cuda_launch(d, (const void *)proto_kernel, g, &a, "proto");
 }

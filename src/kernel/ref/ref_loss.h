@@ -77,11 +77,17 @@ static size_t ref_proto_bytes(const struct layer *l, int tasks, int ways)
     return 2 * (size_t)ways * out_len(l) * sizeof(double) + 2 * (size_t)ways * sizeof(double);
 }
 
+/* The first image of task t, among those of the pass. */
+static size_t slot_of(const struct features *f, int t)
+{
+    return (size_t)(f->task + t) * (size_t)f->batch.n;
+}
+
 /* Prototypes (ways, features) and how many images made each. */
 static void class_means(const struct features *support, int t, int ways, size_t len, double *proto,
                         double *made)
 {
-    const REAL *out = (const REAL *)support->out + (size_t)t * (size_t)support->batch.n * len;
+    const REAL *out = (const REAL *)support->out + slot_of(support, t) * len;
     const int32_t *y = support->labels + t * support->batch.n;
     memset(proto, 0, (size_t)ways * len * sizeof *proto);
     memset(made, 0, (size_t)ways * sizeof *made);
@@ -106,11 +112,11 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
     double *proto = scratch, *dproto = proto + (size_t)ways * len,
            *made = dproto + (size_t)ways * len;
     double *logits = made + ways;
-    for (int t = 0; t < query->batch.tasks; t++) {
+    for (int t = 0; t < query->tasks; t++) {
         class_means(support, t, ways, len, proto, made);
         memset(dproto, 0, (size_t)ways * len * sizeof *dproto);
-        const REAL *out = (const REAL *)query->out + (size_t)t * (size_t)query->batch.n * len;
-        REAL *dout = (REAL *)query->dout + (size_t)t * (size_t)query->batch.n * len;
+        const REAL *out = (const REAL *)query->out + slot_of(query, t) * len;
+        REAL *dout = (REAL *)query->dout + slot_of(query, t) * len;
         const int32_t *y = query->labels + t * query->batch.n;
         double weight = image_weight(query->count, y + query->first, true), sum = 0;
         for (int i = query->first; i < query->first + query->count; i++) {
@@ -140,7 +146,7 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
             }
         }
         loss[t] = (float)(weight * sum);
-        REAL *dsupport = (REAL *)support->dout + (size_t)t * (size_t)support->batch.n * len;
+        REAL *dsupport = (REAL *)support->dout + slot_of(support, t) * len;
         const int32_t *ys = support->labels + t * support->batch.n;
         for (int i = support->first; i < support->first + support->count; i++)
             for (size_t j = 0; j < len; j++)
