@@ -127,7 +127,6 @@ template <bool TANGENT, class FIX>
 static __global__ void __launch_bounds__(THREADS, 2)
     first_kernel(const __grid_constant__ struct conv_args given)
 {
-
     enum { BATCH = batch_of<1, TANGENT>(), PIXELS = BATCH * STEP };
     extern __shared__ __align__(128) float dynamic[];
     __shared__ norm_sums sums;

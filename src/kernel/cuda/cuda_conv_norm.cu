@@ -17,18 +17,16 @@ static __global__ void __launch_bounds__(THREADS, 2)
     norm_slice<FULL, W, TANGENT, !FIX::known>(a, blockIdx.y, c0, part, splits, &sums, &ch);
 }
 
-/* A kernel made for the shape, or NULL. */
+/* A kernel made for the shape, or NULL; those of first layers are in cuda_conv_first.cu. */
 static const void *known_kernel(const struct conv_args *a, bool tangent)
 {
 #define KNOWN(shape)                                                                               \
     if (a->stat > 0 && fixed<fix_norm<shape>>(a))                                                  \
         return tangent ? (const void *)norm_kernel<false, 1, true, fix_norm<shape>>                \
                        : (const void *)norm_kernel<false, 1, false, fix_norm<shape>>;
-    KNOWN(0)
     KNOWN(1)
     KNOWN(2)
     KNOWN(3)
-    KNOWN(4)
     KNOWN(5)
     KNOWN(6)
     KNOWN(7)

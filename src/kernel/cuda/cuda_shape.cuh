@@ -113,43 +113,35 @@ template <int SHAPE> struct fix_norm {
     }
 };
 
-/* dX by chunks of DX channels, and dW; or dW alone, where DX is 0. */
+/* dX by chunks of DX channels, and dW; of a layer that is not the first. */
 template <int SHAPE, int DX> struct fix_products {
     static constexpr bool known = true;
-    static constexpr int width = ::known<SHAPE>::c < SLICE ? ::known<SHAPE>::c : (int)SLICE;
-    static constexpr int columns = ::known<SHAPE>::filters > 32 ? 64 : 32;
-    static constexpr int ngroups = width < SLICE ? 1 : 3;
-    static constexpr int pitch = known_pitch(width, 2), weights = known_pitch(columns, 1);
-    static constexpr int dx_pitch = known_matrix_pitch(DX);
+    static constexpr int columns = ::known<SHAPE>::filters > 32 ? 64 : 32, ngroups = 3;
     static __host__ __device__ __forceinline__ void in(struct conv_args &a)
     {
         struct product &dx = a.plan.dx, &dw = a.plan.dw;
         fix_layer<SHAPE>(a);
-        if (DX > 0) {
-            dx.chunk = DX;
-            dx.pitch = dx_pitch;
-        } else {
-            a.dx = NULL;
-        }
-        a.plan.width = dw.chunk = width;
+        dx.chunk = DX;
+        dx.pitch = known_matrix_pitch(DX);
+        a.plan.width = dw.chunk = SLICE;
         a.plan.columns = columns;
         a.plan.ngroups = ngroups;
         dw.mgroups = columns / 32;
         dw.kgroups = WARPS / (columns / 32 * ngroups);
-        dw.pitch = pitch;
-        dw.weights = weights;
+        dw.pitch = known_pitch(SLICE, 2);
+        dw.weights = known_pitch(columns, 1);
     }
     /* The layer before. */
     static __host__ __device__ __forceinline__ void before(struct conv_args &a)
     {
-        fix_layer<(DX > 0 ? SHAPE - 1 : SHAPE)>(a);
+        fix_layer<SHAPE - 1>(a);
     }
     static bool follows(const struct conv_args *a)
     {
         struct conv_args b;
         memcpy(&b, a, sizeof b);
         before(b);
-        return DX > 0 && memcmp(&b, a, sizeof b) == 0;
+        return memcmp(&b, a, sizeof b) == 0;
     }
 };
 
