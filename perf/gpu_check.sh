@@ -4,7 +4,7 @@
 #   perf/gpu_check.sh [BUILD] [part...]     BUILD: build-cuda; parts: all of
 #     kernels    every operation against the specification, fp32 and TF32
 #     golden     meta-gradients against PyTorch's in float64
-#     sanitize   compute-sanitizer over the kernel tests, where it is installed
+#     sanitize   compute-sanitizer over the kernel tests and meta-steps, where it is installed
 #     repeat     two runs with one seed, byte for byte
 #     speed      tasks per second of every method
 #     profile    time and instructions of every kernel of a pass, where ncu is installed
@@ -52,6 +52,11 @@ sanitize() {
         for test in test_kernels test_proto test_vectors; do
             echo "== $tool $test"
             within 600 compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/$test"
+        done
+        for method in protonet maml reptile; do
+            echo "== $tool, meta-steps of $method"
+            within 300 compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/mete" speed \
+                --device cuda --bench omniglot:5w-1s --method "$method" --seconds 0.1
         done
     done
 }
