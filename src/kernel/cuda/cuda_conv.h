@@ -28,9 +28,10 @@ enum {
     FORWARD_WARPS = 16,
     SLICE_MAX = 32,
     CLUSTER_MAX = 8,    /* blocks */
-    FIRST_PIXELS = 256, /* of a first layer, that a block works on at once */
-    DX_PITCH = 24,
-    DW_PITCH = 52
+    FIRST_PIXELS = 256, /* of a first layer, that a block works on at once: 4 a thread; 8 did
+                         * not stay in registers */
+    DX_PITCH = 24,      /* floats between rows of weights: SLICE of them, one row per t */
+    DW_PITCH = 52 /* between rows of a warp's sums of dW: 48, and two rows are 8 apart mod 32 */
 };
 
 /* n / by as a multiplication; exact while n * by < 2^32.  one: ~0 where by is 1. */

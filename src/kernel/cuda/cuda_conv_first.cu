@@ -14,7 +14,7 @@ enum {
     FIRST_TILES = 5, /* of 8 columns: 9 taps of FEW channels, padded */
     FIRST_COLUMNS = 8 * FIRST_TILES,
     FIRST_FOURS = FIRST_COLUMNS / 4,
-    FIRST_DZ = 24, /* floats between pixels of dz */
+    FIRST_DZ = 24, /* floats between pixels of dz: SLICE of them, one pixel per t */
 };
 
 /* A block's shared memory. */
@@ -26,14 +26,6 @@ struct first {
 static __host__ __device__ __forceinline__ size_t first_floats(const struct conv_args &a)
 {
     return (size_t)a.plan.first_rows * a.plan.in.cols * FEW + FIRST_PIXELS * (FIRST_DZ + 1);
-}
-
-/* The tall picture's row where the window of conv pixel m begins, and its column. */
-static __device__ __forceinline__ int window_row(const struct conv_args &a, int m, int *x)
-{
-    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
-    *x = (m - row * a.l.conv_w) * a.l.stride;
-    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
 }
 
 /* Begins to copy the picture under pixels first..end-1. */

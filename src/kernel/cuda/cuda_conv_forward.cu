@@ -29,7 +29,7 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
     struct conv_args a = {};
     cuda_flush(d);
     cuda_conv_args(d, c, &a);
-    a.early = d->latest && strcmp(d->latest, "forward") == 0;
+    a.early = after_forward(d);
     const struct product *p = &a.plan.forward;
     int slices = (a.out_rows + a.plan.slice - 1) / a.plan.slice;
     struct grid g = {.x = (unsigned)(slices * p->splits),
@@ -42,5 +42,5 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
     const void *kernel = full ? NULL : cuda_forward_known(&a, tangent);
     if (!kernel)
         kernel = kernels[full][a.plan.slice == 32][a.l.pool][tangent];
-    cuda_launch(d, kernel, g, &a, "forward");
+    cuda_launch(d, kernel, g, &a, CUDA_FORWARD);
 }

@@ -21,14 +21,6 @@ struct dw_unit {
     int task, n, c0, o0, part, first, last;
 };
 
-/* The tall picture's row where the window of conv pixel m begins, and its column. */
-static __device__ __forceinline__ int x_row(const struct conv_args &a, int m, int *x)
-{
-    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
-    *x = (m - row * a.l.conv_w) * a.l.stride;
-    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
-}
-
 /* Block by block of pixels, source by source (part). */
 static __device__ __forceinline__ void advance_dw(struct cursor &c, const struct product &p,
                                                   const struct dw_unit &u)
@@ -50,14 +42,14 @@ static __device__ __forceinline__ void stage_item_x(const struct conv_args &a,
 {
     const struct product &p = a.plan.dw;
     int m0 = item.m, end = min(m0 + p.block, u.last), x;
-    int top = x_row(a, m0, &x), rows = x_row(a, end - 1, &x) + 3 - top;
+    int top = window_row(a, m0, &x), rows = window_row(a, end - 1, &x) + 3 - top;
     const float *from = TANGENT && item.part ? a.rx : a.x;
     float *to = stages + item.slot * p.stage_floats;
     from += (size_t)u.task * a.n * a.l.in_h * a.l.in_w * a.in_c;
     stage_picture<WARPS>(a.plan.in, from, u.n, top, rows, u.c0, p.chunk, 0, p.pitch, to);
     int *corner = (int *)(to + p.picture_floats + p.block * p.weights);
     for (int i = threadIdx.x; i < p.block; i += THREADS) {
-        int row = x_row(a, min(m0 + i, end - 1), &x) - top;
+        int row = window_row(a, min(m0 + i, end - 1), &x) - top;
         corner[i] = (row * a.plan.in.cols + x) * p.pitch;
     }
 }

@@ -28,14 +28,6 @@ template <int CH> struct moments {
     int made; /* pixels */
 };
 
-/* The tall picture's row where the window of conv pixel m begins, and its column. */
-static __device__ __forceinline__ int row_of(const struct conv_args &a, int m, int *x)
-{
-    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
-    *x = (m - row * a.l.conv_w) * a.l.stride;
-    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
-}
-
 /* The channel of a slice that column `i` of a warp's tiles stands for. */
 static __device__ __forceinline__ int channel_of_column(int i)
 {
@@ -106,8 +98,8 @@ static __device__ __forceinline__ void
 stage_item_picture(const struct conv_args &a, const struct share &s, const struct cursor &item)
 {
     const struct product &p = a.plan.forward;
-    int chunks = a.in_c >> log2_of(p.chunk), x, top = row_of(a, item.m, &x);
-    int rows = row_of(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
+    int chunks = a.in_c >> log2_of(p.chunk), x, top = window_row(a, item.m, &x);
+    int rows = window_row(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
     bool second = TANGENT && item.part >= chunks;
     stage_picture<FORWARD_WARPS>(a.plan.in, second ? s.rx : s.x, s.n, top, rows,
                                  (item.part - (second ? chunks : 0)) * p.chunk, p.chunk,
@@ -301,11 +293,11 @@ static __device__ __forceinline__ void find_corners(const struct conv_args &a,
                                                     const struct share &s, int m0, int (&corner)[4])
 {
     const struct product &p = a.plan.forward;
-    int x, top = row_of(a, m0, &x), group = threadIdx.x / 32 & (p.mgroups - 1);
+    int x, top = window_row(a, m0, &x), group = threadIdx.x / 32 & (p.mgroups - 1);
     int lane = threadIdx.x % 32, mine = FULL ? lane / 4 : lane % 16, each = FULL ? 8 : 16;
 #pragma unroll
     for (int i = 0; i < 32 / each; i++) {
-        int row = row_of(a, min(m0 + group * 32 + i * each + mine, s.last - 1), &x) - top;
+        int row = window_row(a, min(m0 + group * 32 + i * each + mine, s.last - 1), &x) - top;
         corner[i] = (row * a.plan.in.cols + (a.l.stride == 2 ? x / 2 : x)) * p.pitch;
     }
 }

@@ -2,7 +2,11 @@
 #include "cuda_dense.cuh"
 #include "cuda_xent.cuh"
 
-enum { HEAD_WARPS = 16, HEAD_THREADS = HEAD_WARPS * 32, HEAD_MOST = 1024 };
+enum {
+    HEAD_WARPS = 16,
+    HEAD_THREADS = HEAD_WARPS * 32,
+    HEAD_MOST = 1024 /* logits of a task that one block works through: twice 20 ways, one shot */
+};
 
 /* A block per task. */
 template <bool TANGENT>

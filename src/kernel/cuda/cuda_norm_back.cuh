@@ -86,7 +86,7 @@ static __device__ __forceinline__ void count_pixel(const struct few<4> &f,
 }
 
 /* How many output pixels a thread reads together: they stay in registers between the
- * sums and dz where a part has no more. */
+ * sums and dz where a part has no more.  With twice as many registers ran out. */
 template <int W, bool TANGENT> static __device__ __host__ constexpr int batch_of(void)
 {
     return W > 1 ? 1 : TANGENT ? 2 : 4;

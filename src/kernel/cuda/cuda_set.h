@@ -14,6 +14,7 @@
 #define CUDA_SET_H
 
 #include <cuda_runtime_api.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,7 +23,8 @@ extern "C" {
 #include "kernel/kernel.h"
 #include "base/error.h"
 
-enum { SLICE = 16 }; /* channels a thread block works on at a time */
+enum { SLICE = 16 };           /* channels a thread block works on at a time */
+#define CUDA_FORWARD "forward" /* the name that conv layers are launched by */
 
 struct recording {
     uint64_t key;
@@ -66,6 +68,13 @@ void cuda_products_flush(struct device *d);
 void cuda_check(struct device *d, cudaError_t e, const char *what);
 /* At least `bytes` of device memory until the next call, or NULL and a failure kept. */
 void *cuda_staging(struct device *d, size_t bytes);
+
+/* Whether the kernel before is a forward pass, which writes activations alone: weights may be
+ * read before it has ended. */
+static inline bool after_forward(const struct device *d)
+{
+    return d->latest && strcmp(d->latest, CUDA_FORWARD) == 0;
+}
 
 /* ---- layout ---- */
 

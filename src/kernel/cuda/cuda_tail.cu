@@ -8,9 +8,12 @@
 #include "cuda_dense.cuh"
 #include "cuda_xent.cuh"
 
-#include <string.h>
-
-enum { TAIL_WARPS = 16, TAIL_THREADS = TAIL_WARPS * 32, SHARERS = 4 };
+enum {
+    TAIL_WARPS = 16,
+    TAIL_THREADS = TAIL_WARPS * 32,
+    SHARERS = 4,       /* threads that add up a channel: of 64 channels all have one sum to make */
+    TAIL_STATIC = 4096 /* bytes left for what the kernel declares itself */
+};
 
 struct tail_args {
     struct head_args head;
@@ -229,11 +232,11 @@ static __global__ void __launch_bounds__(TAIL_THREADS)
 extern "C" bool cuda_tail(struct device *d, const struct head_args *head, int tasks,
                           const struct conv_args *conv)
 {
-    struct tail_args a = {*head, *conv, d->latest && strcmp(d->latest, "forward") == 0};
+    struct tail_args a = {*head, *conv, after_forward(d)};
     struct tail t;
     const struct dense_args &k = head->dense;
     size_t bytes = tail_layout(a, &t, NULL) * sizeof(float);
-    bool fits = conv->out_c / 4 <= TAIL_THREADS && bytes <= (size_t)d->shared_max - 4096;
+    bool fits = conv->out_c / 4 <= TAIL_THREADS && bytes <= (size_t)d->shared_max - TAIL_STATIC;
     if (!fits || conv->stat == 0 || conv->l.pool || conv->v.at || conv->tasks != tasks ||
         conv->n != k.n || conv->count != k.count || conv->cache.dout != k.dx)
         return false;

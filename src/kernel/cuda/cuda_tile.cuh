@@ -77,6 +77,14 @@ static __device__ __forceinline__ int log2_of(int power)
     return 31 - __clz(power);
 }
 
+/* The tall picture's row where the window of conv pixel m begins, and its column. */
+static __device__ __forceinline__ int window_row(const struct conv_args &a, int m, int *x)
+{
+    int row = divide(m, a.plan.by_w), image = divide(row, a.plan.by_h);
+    *x = (m - row * a.l.conv_w) * a.l.stride;
+    return image * a.plan.in.rows + (row - image * a.l.conv_h) * a.l.stride;
+}
+
 /* Rows first..first+rows-1 of the tall picture, channels c0..c0+chunk-1 (a power of two
  * up to 64), to (rows, cols, pitch).  A warp per row; a lane stays with its channels.
  * evens: 0, or how many columns are even; those come first then, and the odd ones after
