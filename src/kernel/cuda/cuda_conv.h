@@ -30,7 +30,8 @@ enum {
     CLUSTER_MAX = 8,    /* blocks */
     FIRST_PIXELS = 256, /* of a first layer, that a block works on at once: 4 a thread; 8 did
                          * not stay in registers */
-    DX_PITCH = 24,      /* floats between rows of weights: SLICE of them, one row per t */
+    COPIES_MAX = 8,     /* of a staged picture, that a thread keeps the places of */
+    DX_PITCH = 152,     /* floats between rows of weights: 9 SLICE of them, one row per t */
     DW_PITCH = 52 /* between rows of a warp's sums of dW: 48, and two rows are 8 apart mod 32 */
 };
 

@@ -145,32 +145,49 @@ multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgrou
     }
 }
 
-/* Fours of columns, of a lane's share of a warp's sums: number first, first + step, ... */
-static __device__ __forceinline__ void sink_dw(const struct conv_args &a, const struct dw_unit &u,
-                                               int column, int row, int first, int step,
-                                               const float (&v)[4][4])
+/* A warp's sums, (32, DW_PITCH) in shared memory, to memory.  In a round of 12, lanes keep 8
+ * rows x 4 fours of columns: all that changes are constants.  Where blocks share the pixels
+ * (not ALONE), each has a share of the rounds, and adds up the cluster's sums, in order. */
+template <bool ALONE>
+static __device__ __forceinline__ void keep_rounds(const struct conv_args &a,
+                                                   const struct dw_unit &u, int column, int row,
+                                                   const float *shared)
 {
-    int shift = log2_of(a.plan.width);
-    size_t at[4];
-    bool real[4];
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    int lane = threadIdx.x % 32, splits = ALONE ? 1 : a.plan.dw.splits;
+    int o = u.o0 + row + lane / 4, n = column + lane % 4 * 4;
+    size_t base = a.l.offset[TENSOR_WEIGHT] + (size_t)(o * a.in_c + u.c0) * 9 + n;
+    const float *mine = shared + lane / 4 * DW_PITCH + lane % 4 * 4;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        int four = (first + i * step) * 32 + threadIdx.x % 32, o = u.o0 + row + four / DW_FOURS;
-        int n = column + four % DW_FOURS * 4, tap = n >> shift;
-        real[i] = first + i * step < DW_FOURS && tap < 9 && o < a.out_rows;
-        at[i] = a.l.offset[TENSOR_WEIGHT] +
-                (size_t)((o * 9 + tap) * a.in_c + u.c0 + (n & (a.plan.width - 1)));
+    for (int first = ALONE ? 0 : u.part; first < DW_FOURS; first += 4 * splits) {
+        float v[4][4] = {};
+        size_t at[4];
+        bool real[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int round = first + i * splits, down = round / 3 * 8, right = round % 3 * 16;
+            const float *from = mine + down * DW_PITCH + right;
+            at[i] = base + down * a.in_c * 9 + right;
+            real[i] = round < DW_FOURS && o + down < a.out_rows && n + right < 9 * a.plan.width;
+#pragma unroll 1
+            for (int s = 0; real[i] && s < splits; s++) {
+                float4 more = *(const float4 *)(ALONE ? from : cluster.map_shared_rank(from, s));
+                v[i][0] += more.x;
+                v[i][1] += more.y;
+                v[i][2] += more.z;
+                v[i][3] += more.w;
+            }
+        }
+        sink_quads<4>(a.sink, u.task, at, real, v);
     }
-    sink_quads<4>(a.sink, u.task, at, real, v);
 }
 
-/* A warp's sums to memory, by way of shared memory, (32, DW_PITCH) of it; where blocks share
- * the pixels, each adds up a part of them over the cluster, in order. */
+/* A warp's sums to memory, by way of shared memory. */
 static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const struct dw_unit &u,
                                                int column, int row, bool mine,
                                                const float (&acc)[2][TILES][4], float *shared)
 {
-    int splits = a.plan.dw.splits, lane = threadIdx.x % 32;
+    int lane = threadIdx.x % 32;
     float *at = shared + lane / 4 * 2 * DW_PITCH + lane % 4 * 2;
 #pragma unroll
     for (int i = 0; mine && i < 4 * TILES; i++) {
@@ -178,32 +195,16 @@ static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const 
         *(float2 *)(at + (16 * m + h) * DW_PITCH + 8 * n) =
             make_float2(acc[m][n][2 * h], acc[m][n][2 * h + 1]);
     }
-    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    if (splits > 1)
-        cluster.sync();
-    else
+    if (a.plan.dw.splits == 1) {
         __syncwarp();
-#pragma unroll 1
-    for (int first = u.part; mine && first < DW_FOURS; first += 4 * splits) {
-        float v[4][4] = {};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int four = (first + i * splits) * 32 + lane;
-            const float *from = shared + four / DW_FOURS * DW_PITCH + four % DW_FOURS * 4;
-#pragma unroll 1
-            for (int s = 0; first + i * splits < DW_FOURS && s < splits; s++) {
-                float4 more =
-                    *(const float4 *)(splits > 1 ? cluster.map_shared_rank(from, s) : from);
-                v[i][0] += more.x;
-                v[i][1] += more.y;
-                v[i][2] += more.z;
-                v[i][3] += more.w;
-            }
-        }
-        sink_dw(a, u, column, row, first, splits, v);
+        if (mine)
+            keep_rounds<true>(a, u, column, row, shared);
+        return;
     }
-    if (splits > 1)
-        cluster.sync();
+    cooperative_groups::this_cluster().sync();
+    if (mine)
+        keep_rounds<false>(a, u, column, row, shared);
+    cooperative_groups::this_cluster().sync();
 }
 
 template <bool FULL, bool TANGENT>

@@ -37,23 +37,16 @@ static __device__ __forceinline__ int dz_row(const struct conv_args &a, int cell
     return image * a.plan.dz.rows + row - image * a.l.conv_h;
 }
 
-/* Weights (tap, chunk of output channels, 16 input channels). */
-static __device__ __forceinline__ void stage_dx_weights(const struct conv_args &a, const float *w,
-                                                        int c0, int o0, float *to)
+/* Where input channel c of the unit lies in a row of staged weights, for the first tap; the
+ * next is plan.width on. */
+static __device__ __forceinline__ int dx_column(const struct conv_args &a, int c)
 {
-    int chunk = a.plan.dx.chunk, shift = log2_of(chunk), quad = threadIdx.x % 4 * 4;
-#pragma unroll
-    for (int turn = 0; turn < (9 * chunk + THREADS / 4 - 1) / (THREADS / 4); turn++) {
-        int row = turn * (THREADS / 4) + threadIdx.x / 4, tap = row >> shift;
-        int o = o0 + (row & (chunk - 1));
-        if (row >= 9 * chunk)
-            break;
-        bool inside = o < a.out_rows && c0 + quad < a.in_c;
-        copy16(to + row * DX_PITCH + quad, w + (o * 9 + tap) * a.in_c + c0 + quad, inside);
-    }
+    int shift = log2_of(a.plan.width);
+    return (c >> shift << shift) * 9 + (c & (a.plan.width - 1));
 }
 
-/* Parts are chunks of the first source, then of the second. */
+/* Weights (chunk of output channels, 16 input channels as they lie in memory).  Parts are
+ * chunks of the first source, then of the second. */
 template <bool TANGENT>
 static __device__ __forceinline__ void
 stage_item_weights(const struct conv_args &a, const struct dx_unit &u, const struct cursor &item,
@@ -61,36 +54,45 @@ stage_item_weights(const struct conv_args &a, const struct dx_unit &u, const str
 {
     const struct product &p = a.plan.dx;
     bool second = TANGENT && item.part >= chunks;
-    const float *w = tensor_at(a.theta, u.task, a.l, TENSOR_WEIGHT);
-    if (second)
-        w = tensor_at(a.v, u.task, a.l, TENSOR_WEIGHT);
-    stage_dx_weights(a, w, u.c0, (item.part - (second ? chunks : 0)) * p.chunk,
-                     stages + item.slot * p.stage_floats + p.picture_floats);
+    int o = (item.part - (second ? chunks : 0)) * p.chunk, apart = 9 * a.in_c;
+    const float *w = tensor_at(second ? a.v : a.theta, u.task, a.l, TENSOR_WEIGHT);
+    stage_rows<WARPS>(
+        p.chunk, 9 * min((int)SLICE, a.in_c - u.c0), 9 * SLICE / 4, w + o * apart + u.c0 * 9,
+        [apart](int row) { return row * apart; },
+        stages + item.slot * p.stage_floats + p.picture_floats, DX_PITCH);
 }
 
-template <int STRIDE, bool TANGENT>
+template <int STRIDE, bool TANGENT, class FIX>
 static __device__ __forceinline__ void
 stage_item_dz(const struct conv_args &a, const struct dx_unit &u, const struct cursor &item,
-              int chunks, float *stages)
+              int chunks, float *stages, struct places &places)
 {
     const struct product &p = a.plan.dx;
-    bool second = TANGENT && item.part >= chunks;
-    int end = min(item.m + p.block, u.last) - 1, x;
-    int top = dz_row(a, item.m, &x), rows = dz_row(a, end, &x) + window_of_cell<STRIDE>() - top;
+    bool second = TANGENT && item.part >= chunks, placed = FIX::known && has_places(p, THREADS);
+    int c0 = (item.part - (second ? chunks : 0)) * p.chunk, top = 0, rows = 0, x;
     const float *dz = TANGENT && !second ? a.tangent.dz : a.cache.dz;
+    float *to = stages + item.slot * p.stage_floats;
     dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
-    stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows,
-                         (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, 0, p.pitch,
-                         stages + item.slot * p.stage_floats);
+    if (!placed || item.part == 0) {
+        top = dz_row(a, item.m, &x);
+        rows = dz_row(a, min(item.m + p.block, u.last) - 1, &x) + window_of_cell<STRIDE>() - top;
+    }
+    if (placed && item.part == 0)
+        find_places<WARPS>(a.plan.dz, u.n, top, rows, p.chunk, 0, places);
+    if (placed)
+        stage_places<WARPS>(places, dz + c0, p.chunk, p.pitch, to);
+    else
+        stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows, c0, p.chunk, 0, p.pitch, to);
 }
 
 /* c += 32 cells x 8 output channels (at) x 16 input channels (w), in fp32. */
 static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4], const float *at,
-                                                      const int (&corner)[4], const float *w)
+                                                      const int (&corner)[4], const float *w,
+                                                      const int (&column_at)[2])
 {
     for (int i = 0; i < 8; i += 2)
         for (int j = 0; j < 2; j++) {
-            const float *column = w + i * DX_PITCH + 8 * j + 2 * (threadIdx.x % 4);
+            const float *column = w + i * DX_PITCH + column_at[j];
             float2 b = pair_at(column), more = pair_at(column + DX_PITCH);
             for (int m = 0; m < 2; m++)
                 fma_pairs(c[m][j], pair_at(at + corner[2 * m] + i),
@@ -101,12 +103,13 @@ static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4], const
 
 /* The same on tensor cores, from rows already loaded and weights not yet rounded. */
 static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4],
-                                                      const float (&rows)[2][4], const float *w)
+                                                      const float (&rows)[2][4], const float *w,
+                                                      const int (&column)[2])
 {
-    const float *at = w + threadIdx.x % 4 * DX_PITCH + threadIdx.x % 32 / 4;
+    const float *at = w + threadIdx.x % 4 * DX_PITCH;
 #pragma unroll
     for (int j = 0; j < 2; j++) {
-        float b0 = nudge(at[8 * j]), b1 = nudge(at[8 * j + 4 * DX_PITCH]);
+        float b0 = nudge(at[column[j]]), b1 = nudge(at[column[j] + 4 * DX_PITCH]);
 #pragma unroll
         for (int m = 0; m < 2; m++)
             mma(c[m][j], rows[m], b0, b1);
@@ -116,10 +119,12 @@ static __device__ __forceinline__ void multiply_cells(float (&c)[2][2][4],
 /* One neighbour's part of 8 output channels, for all taps that read it. */
 template <bool FULL, int STRIDE, int NEIGHBOUR>
 static __device__ __forceinline__ void
-multiply_neighbour(const struct product &p, int cols, const float *picture, const float *weights,
-                   const int (&corner)[4], int k, float (&acc)[STRIDE * STRIDE][2][2][4])
+multiply_neighbour(const struct conv_args &a, const float *picture, const float *weights,
+                   const int (&corner)[4], const int (&column)[2], int k,
+                   float (&acc)[STRIDE * STRIDE][2][2][4])
 {
-    const int window = window_of_cell<STRIDE>();
+    const struct product &p = a.plan.dx;
+    const int window = window_of_cell<STRIDE>(), cols = a.plan.dz.cols;
     const float *at = picture + (NEIGHBOUR / window * cols + NEIGHBOUR % window) * p.pitch + k * 8;
     float rows[2][4];
     for (int m = 0; !FULL && m < 2; m++)
@@ -128,11 +133,11 @@ multiply_neighbour(const struct product &p, int cols, const float *picture, cons
     for (int tap = 0; tap < 9; tap++) {
         int from = neighbour_of_tap<STRIDE>(tap / 3) * window + neighbour_of_tap<STRIDE>(tap % 3);
         int to = pixel_of_tap<STRIDE>(tap / 3) * STRIDE + pixel_of_tap<STRIDE>(tap % 3);
-        const float *w = weights + (tap * p.chunk + k * 8) * DX_PITCH;
+        const float *w = weights + k * 8 * DX_PITCH + tap * a.plan.width;
         if (from == NEIGHBOUR && FULL)
-            multiply_cells(acc[to], at, corner, w);
+            multiply_cells(acc[to], at, corner, w, column);
         else if (from == NEIGHBOUR)
-            multiply_cells(acc[to], rows, w);
+            multiply_cells(acc[to], rows, w, column);
     }
 }
 
@@ -142,9 +147,11 @@ static __device__ __forceinline__ void multiply_dx(const struct conv_args &a, co
                                                    float (&acc)[STRIDE * STRIDE][2][2][4])
 {
     const struct product &p = a.plan.dx;
-    int cols = a.plan.dz.cols;
+    int first = FULL ? threadIdx.x % 4 * 2 : threadIdx.x % 32 / 4;
+    const int column[2] = {dx_column(a, first), dx_column(a, 8 + first)};
     for (int k = threadIdx.x / 32 >> log2_of(p.mgroups); k < p.chunk / 8; k += p.kgroups) {
-#define NEIGHBOUR(i) multiply_neighbour<FULL, STRIDE, i>(p, cols, picture, weights, corner, k, acc)
+#define NEIGHBOUR(i)                                                                               \
+    multiply_neighbour<FULL, STRIDE, i>(a, picture, weights, corner, column, k, acc)
         NEIGHBOUR(0), NEIGHBOUR(1), NEIGHBOUR(2), NEIGHBOUR(3);
         if (STRIDE == 1)
             NEIGHBOUR(4), NEIGHBOUR(5), NEIGHBOUR(6), NEIGHBOUR(7), NEIGHBOUR(8);
@@ -196,13 +203,14 @@ static __device__ __forceinline__ void find_corners(const struct conv_args &a,
     }
 }
 
-template <bool FULL, int STRIDE, bool TANGENT>
+template <bool FULL, int STRIDE, bool TANGENT, class FIX>
 static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
                                                   const struct dx_unit &u, float *stages)
 {
     const struct product &p = a.plan.dx;
     int chunks = (a.out_c + p.chunk - 1) >> log2_of(p.chunk), each = chunks * (TANGENT ? 2 : 1);
     int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[4] = {}, cell0 = u.first;
+    struct places places;
     float acc[STRIDE * STRIDE][2][2][4];
     struct cursor now = {u.first, 0, 0}, next = now;
     if (next.m < u.last)
@@ -214,7 +222,7 @@ static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
         if (next.m < u.last) {
             if (staged)
                 stage_item_weights<TANGENT>(a, u, next, chunks, stages);
-            stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
+            stage_item_dz<STRIDE, TANGENT, FIX>(a, u, next, chunks, stages, places);
         }
         copies_end();
         advance(next, p, each);

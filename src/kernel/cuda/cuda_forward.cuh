@@ -48,62 +48,61 @@ static __device__ __forceinline__ int tap_offset(int tap, int cols, int evens, i
     return tap < 9 ? (tap / 3 * cols + column) * pitch : 0;
 }
 
-/* Four by four of the sum over taps and channels of a chunk. */
+/* Four by four of the sum over taps and channels of a chunk, as they lie in the weights. */
 static __device__ __forceinline__ void fill_offsets(const struct conv_args &a, int *offsets)
 {
     const struct product &p = a.plan.forward;
-    int shift = log2_of(p.chunk);
-    for (int four = threadIdx.x; four < (9 * p.chunk + 7) / 8 * 2; four += FORWARD_THREADS)
-        offsets[four] = tap_offset(4 * four >> shift, a.plan.in.cols, evens_of(a), p.pitch) +
-                        (4 * four & (p.chunk - 1));
-}
-
-/* Rows of the slice's weights, (8 NT, 9 chunk): channels i0.. of each tap. */
-template <int NT>
-static __device__ __forceinline__ void stage_weights(const struct conv_args &a, const float *w,
-                                                     int c0, int i0, float *to)
-{
-    const struct product &p = a.plan.forward;
-    int shift = log2_of(p.chunk), quads = (9 * p.chunk + 7) / 8 * 2;
-#pragma unroll 1
-    for (int i = 0; i < NT * 8 / FORWARD_WARPS; i++) {
-        int row = threadIdx.x / 32 + i * FORWARD_WARPS, o = c0 + channel_of_column(row);
-        const float *from = w + o * 9 * a.in_c + i0;
-        float *line = to + row * p.weights;
-#pragma unroll 2
-        for (int turn = 0; turn < (quads + 31) / 32; turn++) {
-            int q = turn * 128 + threadIdx.x % 32 * 4, tap = q >> shift, c = q & (p.chunk - 1);
-            if (q >= quads * 4)
-                break;
-            bool inside = tap < 9 && o < a.out_rows;
-            copy16(line + q, from + tap * a.in_c + c, inside);
-        }
+    int width = a.plan.width;
+    for (int four = threadIdx.x; four < (9 * p.chunk + 7) / 8 * 2; four += FORWARD_THREADS) {
+        int piece = 4 * four / (9 * width), rest = 4 * four % (9 * width);
+        int at = tap_offset(rest / width, a.plan.in.cols, evens_of(a), p.pitch);
+        offsets[four] = 4 * four < 9 * p.chunk ? at + piece * width + rest % width : 0;
     }
 }
 
-/* Parts are chunks of the first source, then of the second. */
+/* Rows of the slice's weights, (8 NT, 9 chunk) as they lie in memory; a sum of 9 taps of 4
+ * channels is filled up with zeros.  Parts are chunks of the first source, then of the
+ * second. */
 template <int NT, bool TANGENT>
 static __device__ __forceinline__ void
 stage_item_weights(const struct conv_args &a, const struct share &s, const struct cursor &item)
 {
     const struct product &p = a.plan.forward;
-    int chunks = a.in_c >> log2_of(p.chunk);
+    int chunks = a.in_c >> log2_of(p.chunk), rows = a.out_rows - s.c0, apart = 9 * a.in_c;
     bool second = TANGENT && item.part >= chunks;
-    stage_weights<NT>(a, second ? s.rw : s.w, s.c0, (item.part - (second ? chunks : 0)) * p.chunk,
-                      s.stages + item.slot * p.stage_floats + p.picture_floats);
+    const float *w = (second ? s.rw : s.w) + s.c0 * apart;
+    auto row_at = [rows, apart](int row) {
+        int channel = channel_of_column(row);
+        return channel < rows ? channel * apart : -1;
+    };
+    stage_rows<FORWARD_WARPS>(8 * NT, 9 * p.chunk, (9 * p.chunk + 7) / 8 * 2,
+                              w + (item.part - (second ? chunks : 0)) * p.chunk * 9, row_at,
+                              s.stages + item.slot * p.stage_floats + p.picture_floats, p.weights);
 }
 
-template <bool TANGENT>
+template <bool TANGENT, class FIX>
 static __device__ __forceinline__ void
-stage_item_picture(const struct conv_args &a, const struct share &s, const struct cursor &item)
+stage_item_picture(const struct conv_args &a, const struct share &s, const struct cursor &item,
+                   struct places &places)
 {
     const struct product &p = a.plan.forward;
-    int chunks = a.in_c >> log2_of(p.chunk), x, top = window_row(a, item.m, &x);
-    int rows = window_row(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
+    int chunks = a.in_c >> log2_of(p.chunk);
+    bool placed = FIX::known && has_places(p, FORWARD_THREADS);
     bool second = TANGENT && item.part >= chunks;
-    stage_picture<FORWARD_WARPS>(a.plan.in, second ? s.rx : s.x, s.n, top, rows,
-                                 (item.part - (second ? chunks : 0)) * p.chunk, p.chunk,
-                                 evens_of(a), p.pitch, s.stages + item.slot * p.stage_floats);
+    int c0 = (item.part - (second ? chunks : 0)) * p.chunk, top = 0, rows = 0, x;
+    const float *from = second ? s.rx : s.x;
+    float *to = s.stages + item.slot * p.stage_floats;
+    if (!placed || item.part == 0) {
+        top = window_row(a, item.m, &x);
+        rows = window_row(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
+    }
+    if (placed && item.part == 0)
+        find_places<FORWARD_WARPS>(a.plan.in, s.n, top, rows, p.chunk, evens_of(a), places);
+    if (placed)
+        stage_places<FORWARD_WARPS>(places, from + c0, p.chunk, p.pitch, to);
+    else
+        stage_picture<FORWARD_WARPS>(a.plan.in, from, s.n, top, rows, c0, p.chunk, evens_of(a),
+                                     p.pitch, to);
 }
 
 /* Where a lane reads rows of the weights, two tiles of them at a time. */
@@ -174,36 +173,36 @@ template <class FIX> static __device__ __forceinline__ constexpr int tap_at(int 
     return tap_offset(tap, FIX::cols, (FIX::cols + 1) / 2, FIX::pitch);
 }
 
-/* multiply() where the shape is known and a chunk has 8 channels or more: all of it. */
-template <class FIX, int NT>
-static __device__ __forceinline__ void multiply_all(const uint32_t (&row)[2], uint32_t weights,
-                                                    float (&acc)[2][NT][4])
-{
-#pragma unroll
-    for (int tap = 0; tap < 9; tap++)
-#pragma unroll
-        for (int c = 0; c < FIX::chunk; c += 8)
-            multiply_step<NT>(row, tap_at<FIX>(tap) + c, weights + 4 * (tap * FIX::chunk + c),
-                              FIX::weights, acc);
-}
-
-/* A kgroup's share of it: kgroups share the channels of a tap, then the taps.  A loop, since
- * there are few pixels then: a kernel that runs for microseconds waits for its instructions
- * as for its data. */
-template <class FIX, int NT>
-static __device__ __forceinline__ void multiply_share(const uint32_t (&row)[2], uint32_t weights,
-                                                      int kgroup, int kgroups,
+/* multiply() where the shape is known and a chunk has 16 channels or more: steps FIRST..LAST-1
+ * of 8 channels, tap by tap, every ACROSS-th of them.  Constants all of them: of loops in
+ * loops the compiler unrolls the inner one first, before it knows the outer's counter. */
+template <class FIX, int NT, int FIRST, int LAST, int ACROSS>
+static __device__ __forceinline__ void multiply_steps(const uint32_t (&row)[2], uint32_t weights,
                                                       float (&acc)[2][NT][4])
 {
-    int across = min(kgroups, FIX::chunk / 8), shift = log2_of(kgroups) - log2_of(across);
-    int share = kgroup >> log2_of(across), c0 = (kgroup & (across - 1)) * 8;
-    int last = 9 * (share + 1) >> shift;
-#pragma unroll 3
-    for (int tap = 9 * share >> shift; tap < last; tap++) {
-        int at = tap_at<FIX>(tap);
-#pragma unroll 2
-        for (int c = c0; c < FIX::chunk; c += 8 * across)
-            multiply_step<NT>(row, at + c, weights + 4 * (tap * FIX::chunk + c), FIX::weights, acc);
+#pragma unroll
+    for (int i = FIRST; i < LAST; i += ACROSS) {
+        int tap = i / (FIX::chunk / 8), c = i % (FIX::chunk / 8) * 8;
+        multiply_step<NT>(row, tap_at<FIX>(tap) + c,
+                          weights + 4 * (c / 16 * 16 * 9 + tap * 16 + c % 16), FIX::weights, acc);
+    }
+}
+
+/* A kgroup's share of it: kgroups share the channels of a tap, then the taps. */
+template <class FIX, int NT, int KGROUPS, int SHARE = 0>
+static __device__ __forceinline__ void multiply_share(const uint32_t (&row)[2], uint32_t weights,
+                                                      int kgroup, float (&acc)[2][NT][4])
+{
+    constexpr int steps = FIX::chunk / 8, across = KGROUPS < steps ? KGROUPS : steps;
+    constexpr int shares = KGROUPS / across;
+    constexpr int first = 9 * SHARE / shares * steps, last = 9 * (SHARE + 1) / shares * steps;
+    if (shares == 1 || kgroup / across == SHARE) {
+        int c0 = kgroup % across * 8;
+        const uint32_t from[2] = {row[0] + 4 * c0, row[1] + 4 * c0};
+        multiply_steps<FIX, NT, first, last, across>(
+            from, weights + 4 * (c0 / 16 * 16 * 9 + c0 % 16), acc);
+    } else if constexpr (SHARE + 1 < shares) {
+        multiply_share<FIX, NT, KGROUPS, SHARE + 1>(row, weights, kgroup, acc);
     }
 }
 
@@ -225,16 +224,22 @@ static __device__ __forceinline__ void multiply_known(const struct product &p, c
                                                       float (&acc)[2][NT][4])
 {
     int half = FIX::chunk > 4 ? threadIdx.x % 32 / 16 * 4 : 0; /* the lane's part of 8 channels */
+    int kgroup = (int)threadIdx.x / 32 >> log2_of(p.mgroups);
     const uint32_t row[2] = {shared_address(picture + corner[0] + half),
                              shared_address(picture + corner[1] + half)};
     uint32_t from = weights_of_lane(weights, FIX::weights);
     if constexpr (FIX::chunk == 4)
         multiply_few<FIX, NT>(row, from, acc);
     else if (p.kgroups == 1)
-        multiply_all<FIX, NT>(row, from, acc);
+        multiply_share<FIX, NT, 1>(row, from, 0, acc);
+    else if (p.kgroups == 2)
+        multiply_share<FIX, NT, 2>(row, from, kgroup, acc);
+    else if (p.kgroups == 4)
+        multiply_share<FIX, NT, 4>(row, from, kgroup, acc);
+    else if (p.kgroups == 8)
+        multiply_share<FIX, NT, 8>(row, from, kgroup, acc);
     else
-        multiply_share<FIX, NT>(row, from, (int)threadIdx.x / 32 >> log2_of(p.mgroups), p.kgroups,
-                                acc);
+        multiply_share<FIX, NT, 16>(row, from, kgroup, acc);
 }
 
 /* A thread's channels of one of its four pixels (i). */
@@ -308,12 +313,13 @@ template <int NT, bool TANGENT>
 static __device__ __forceinline__ void begin_staging(const struct conv_args &a,
                                                      const struct share &s, int each)
 {
+    const struct product &p = a.plan.forward;
     struct cursor next = {s.first, 0, 0};
 #pragma unroll 1
-    for (int i = 0; i < a.plan.forward.stages - 1; i++) {
+    for (int i = 0; i < p.stages - 1; i++) {
         if (next.m < s.last)
             stage_item_weights<NT, TANGENT>(a, s, next);
-        advance(next, a.plan.forward, each);
+        advance(next, p, each);
     }
     if (a.early)
         wait_for_previous();
@@ -330,13 +336,14 @@ convolve(const struct conv_args &a, const struct share &s, const struct few<2 * 
     const struct product &p = a.plan.forward;
     int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[4] = {}, m0 = s.first;
     struct cursor now = {s.first, 0, 0}, next = now;
+    struct places places;
     int ahead = 1 - p.stages; /* items: now, less those of the first stages */
 #pragma unroll 1
     while (now.m < s.last) {
         if (next.m < s.last) {
             if (ahead >= 0)
                 stage_item_weights<NT, TANGENT>(a, s, next);
-            stage_item_picture<TANGENT>(a, s, next);
+            stage_item_picture<TANGENT, FIX>(a, s, next, places);
         }
         copies_end();
         advance(next, p, each);

@@ -73,11 +73,14 @@ static void each_element(const struct layer *l, enum tensor which, float *host, 
         return;
     }
     int places = is_conv(l) ? 9 : l->in_h * l->in_w, padded = channels(l->in_c);
+    int width = is_conv(l) ? together(l->in_c) : padded;
     for (int o = 0; o < l->out_c; o++)
         for (int c = 0; c < l->in_c; c++)
-            for (int p = 0; p < places; p++)
+            for (int p = 0; p < places; p++) {
+                size_t piece = (size_t)o * (size_t)padded + (size_t)(c - c % width);
                 move(host + ((size_t)o * (size_t)l->in_c + (size_t)c) * (size_t)places + p,
-                     device + ((size_t)o * (size_t)places + (size_t)p) * (size_t)padded + c);
+                     device + piece * (size_t)places + (size_t)(p * width + c % width));
+            }
 }
 
 void cuda_pack(struct device *d, const struct layer *l, enum tensor which, const float *host,

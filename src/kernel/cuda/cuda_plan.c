@@ -163,7 +163,7 @@ static void plan_forward(struct conv_plan *plan, const struct device *d, const s
                         c->b->n,
                         ceil_div(pixels, p->splits),
                         in,
-                        chunk_of(in, 8),
+                        plan->width,
                         c->rx ? 2 : 1,
                         plan->slice,
                         FORWARD_WARPS,
@@ -180,7 +180,7 @@ static void dx_size(const struct problem *q, struct product *p)
     p->pitch = matrix_pitch(p->chunk);
     p->weights = DX_PITCH;
     p->picture_floats = rows * q->in->cols * p->pitch;
-    p->stage_floats = p->picture_floats + 9 * p->chunk * DX_PITCH;
+    p->stage_floats = p->picture_floats + p->chunk * DX_PITCH;
 }
 
 static void plan_dx(struct conv_plan *plan, const struct device *d, const struct layer_call *c)
@@ -225,7 +225,6 @@ static void plan_dw(struct conv_plan *plan, const struct device *d, const struct
     int in = channels(l->in_c), out = slices(l->out_c) * SLICE, n = c->b->n;
     int pixels = n * l->conv_h * l->conv_w, tasks = c->b->tasks;
     int blocks = d->blocks / (c->dx ? 2 : 1) / max_int(1, tasks); /* of a task */
-    plan->width = chunk_of(in, SLICE);                            /* 4, 8 or 16 input channels */
     plan->columns = out > 32 ? 64 : 32;
     int units = in / plan->width * ceil_div(out, plan->columns);
     p->splits = min_int(power_below(blocks / units), power_below(pixels / 64));
@@ -245,7 +244,8 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
 {
     const struct layer *l = c->l;
     int s = l->stride, border = s == 1 ? 2 : 1, outputs = c->b->n * l->out_h * l->out_w;
-    *plan = (struct conv_plan){.by_w = divisor_of(l->conv_w), .by_h = divisor_of(l->conv_h)};
+    *plan = (struct conv_plan){
+        .by_w = divisor_of(l->conv_w), .by_h = divisor_of(l->conv_h), .width = together(l->in_c)};
     plan->in = picture_of(l->in_h, l->in_w, channels(l->in_c), 1, (l->conv_h - 1) * s + 3,
                           (l->conv_w - 1) * s + 3);
     plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,

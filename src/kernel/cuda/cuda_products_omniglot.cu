@@ -7,6 +7,8 @@ const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_
 {
     PRODUCTS_KNOWN(1, 16)
     PRODUCTS_KNOWN(2, 16)
+    PRODUCTS_KNOWN(2, 32)
     PRODUCTS_KNOWN(3, 16)
+    PRODUCTS_KNOWN(3, 32)
     return NULL;
 }

@@ -2,8 +2,9 @@
  * its memory, and how a kernel is launched.
  *
  * Activations are (task, image, y, x, channel), the channels padded with zeros to
- * `channels(c)`.  A conv weight is (out, tap, in), its rows padded to slices of
- * 16; a dense weight is (out, y, x, in).  Padding is zero and stays zero: every
+ * `channels(c)`.  A conv weight is (out, in / 16, tap, in % 16), or with 8 or 4 for 16
+ * (`together`), its rows padded to slices of 16: what a product wants of a row at a time
+ * lies in one piece.  A dense weight is (out, y, x, in).  Padding is zero and stays zero: every
  * operation that writes a tensor writes its padding too.
  *
  * Every kernel takes one struct by value and begins with wait_for_previous():
@@ -81,6 +82,12 @@ static inline bool after_forward(const struct device *d)
 static inline int channels(int c)
 {
     return c <= 4 ? 4 : (c + 7) / 8 * 8;
+}
+
+/* Input channels that lie side by side in a conv weight. */
+static inline int together(int c)
+{
+    return channels(c) % 16 == 0 ? 16 : channels(c) % 8 == 0 ? 8 : 4;
 }
 
 static inline int slices(int c)

@@ -61,6 +61,7 @@ template <int SHAPE> static __host__ __device__ __forceinline__ void fix_layer(s
     a.l.stride = 2;
     a.l.pool = false;
     a.in_c = K::c;
+    a.plan.width = K::c < SLICE ? K::c : SLICE; /* together() */
     a.out_c = a.out_rows = K::filters;
     a.plan.in = {K::h, K::w, K::c, 1, K::rows, K::cols, {known_factor(K::rows), 0}};
     a.plan.dz = {K::conv_h,
@@ -123,7 +124,7 @@ template <int SHAPE, int DX> struct fix_products {
         fix_layer<SHAPE>(a);
         dx.chunk = DX;
         dx.pitch = known_matrix_pitch(DX);
-        a.plan.width = dw.chunk = SLICE;
+        dw.chunk = SLICE;
         a.plan.columns = columns;
         a.plan.ngroups = ngroups;
         dw.mgroups = columns / 32;
