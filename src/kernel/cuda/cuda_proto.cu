@@ -1,391 +1,69 @@
-/* cuda_proto.cu - the prototypical loss (Snell et al. 2017), a block per task.
+/* cuda_proto.cu - the prototypical loss, a block per task, and batch norm backward of the layer
+ * the features come from.
  *
  * A task is too small to fill even its block: what counts is how few times it waits.  Which
  * images are whose class is known before the features are; then come prototypes, a warp per
  * query for its distances and softmax, and the gradients of both parts together.  A barrier
  * lies between those, and nowhere else.
- *
- * Sums over images and over classes are a thread's, in their order.  Queries are taken
- * QUERIES at a time.  Features and prototypes are in shared memory where they fit.
  */
-#include "cuda_tile.cuh"
+#include "cuda_proto.cuh"
 
-enum {
-    PROTO_WARPS = 16,
-    PROTO_THREADS = PROTO_WARPS * 32,
-    QUERIES = 32, /* a lane each, where losses are added up */
-    NEAR = 8,     /* prototypes that a query is compared with at a time */
-    TILE = 4      /* rows of a gradient that a thread makes together, four columns of each */
-};
+/* ---- batch norm ---- */
 
-struct proto_args {
-    int ways, len; /* len: features of an image, with padding */
-    int words;     /* of 32 support images each */
-    bool early;    /* the kernel before has not written labels */
-    struct features support, query;
-    float *logits, *probs, *loss;
-    float *scratch; /* prototypes and their gradients (tasks, 2, ways, len) */
-};
-
-/* A block's view of its task. */
-struct proto_task {
-    const float *s, *q; /* features of the first support and query image, in device memory */
-    float *ds, *dq;
-    const int32_t *sy, *qy;
-    float *logits, *probs; /* what is asked for; logits may be NULL */
-    float *dproto;         /* (ways, len), between one lot of queries and the next */
-    /* in shared memory; the first three only where they fit */
-    float *support, *query; /* (images, len) */
-    float *proto;           /* (ways, len) */
-    double *rows;           /* (PROTO_WARPS, ways): a query's distances */
-    double *losses;         /* (QUERIES, 2): see softmax_row */
-    float *pull;            /* (QUERIES, ways): twice the loss's gradient */
-    uint32_t *members;      /* (ways + 1, words): a bit per image of the class, or of none */
-};
-
-/* Lays out shared memory; returns the bytes it takes. */
-static __host__ __device__ __forceinline__ size_t proto_layout(const struct proto_args &a,
-                                                               struct proto_task *k, float *from,
-                                                               bool staged)
+/* This thread's batch: support and query, or the one or the other. */
+static __device__ __forceinline__ struct tail_norm crew_of(const struct proto_args &a,
+                                                           const struct proto_task &k)
 {
-    float *at = from;
-    if (staged) {
-        k->support = at, at += a.support.count * a.len;
-        k->query = at, at += a.query.count * a.len;
-        k->proto = at, at += a.ways * a.len;
-    }
-    k->rows = (double *)at;
-    k->losses = k->rows + PROTO_WARPS * a.ways;
-    k->pull = (float *)(k->losses + 2 * QUERIES);
-    k->members = (uint32_t *)(k->pull + QUERIES * a.ways);
-    return (size_t)((char *)(k->members + (a.ways + 1) * a.words) - (char *)from);
+    struct tail_norm t = {};
+    t.threads = PROTO_THREADS / crews(a);
+    t.rank = threadIdx.x % t.threads;
+    t.n = a.conv.n;
+    int crew = threadIdx.x / t.threads;
+    t.task = blockIdx.x + (crew ? a.query.task : a.support.task);
+    t.dout = k.kept + crew * t.n * a.len;
+    t.z = k.z + crew * t.n * a.len;
+    tail_norm_layout(a.conv, &t, k.norm + crew * tail_norm_floats(a.conv, t.threads));
+    return t;
 }
 
-/* Where the task's features, labels and results lie in memory. */
-static __device__ __forceinline__ struct proto_task task_of(const struct proto_args &a, int task)
+static __device__ __forceinline__ void stage_z(const struct proto_args &a,
+                                               const struct proto_task &k)
 {
-    size_t s = (size_t)task * a.support.batch.n + a.support.first;
-    size_t q = (size_t)task * a.query.batch.n + a.query.first;
-    size_t from = s + (size_t)a.support.task * a.support.batch.n;
-    size_t to = q + (size_t)a.query.task * a.query.batch.n;
-    struct proto_task k = {};
-    k.s = k.support = (float *)a.support.out + from * a.len;
-    k.ds = (float *)a.support.dout + from * a.len;
-    k.sy = a.support.labels + s;
-    k.q = k.query = (float *)a.query.out + to * a.len;
-    k.dq = (float *)a.query.dout + to * a.len;
-    k.qy = a.query.labels + q;
-    k.probs = a.probs + q * a.ways;
-    k.logits = a.logits ? a.logits + q * a.ways : NULL;
-    k.proto = a.scratch + (size_t)task * 2 * a.ways * a.len;
-    k.dproto = k.proto + (size_t)a.ways * a.len;
-    return k;
+    int support = a.support.count * a.len, query = a.query.count * a.len;
+    for (int i = threadIdx.x * 4; i < support; i += PROTO_THREADS * 4)
+        copy16(k.z + i, a.conv.cache.z + k.s_at + i, true);
+    for (int i = threadIdx.x * 4; i < query; i += PROTO_THREADS * 4)
+        copy16(k.z + support + i, a.conv.cache.z + k.q_at + i, true);
 }
 
-static __device__ __forceinline__ float4 quad_at(const float *at)
-{
-    return *(const float4 *)at;
-}
+/* ---- the whole ---- */
 
-static __device__ __forceinline__ float4 times(float4 v, float a)
+/* Everything that is needed, up to the prototypes. */
+template <enum staged STAGED>
+static __device__ __forceinline__ void begin(const struct proto_args &a, const struct proto_task &k,
+                                             const struct tail_norm &t)
 {
-    return make_float4(v.x * a, v.y * a, v.z * a, v.w * a);
-}
-
-/* sum += g (to - from) */
-static __device__ __forceinline__ void pull4(float4 &sum, float g, float4 to, float4 from)
-{
-    sum.x = fmaf(g, to.x - from.x, sum.x);
-    sum.y = fmaf(g, to.y - from.y, sum.y);
-    sum.z = fmaf(g, to.z - from.z, sum.z);
-    sum.w = fmaf(g, to.w - from.w, sum.w);
-}
-
-static __device__ __forceinline__ float squared4(float4 x, float4 y, float sum)
-{
-    sum = fmaf(x.x - y.x, x.x - y.x, sum);
-    sum = fmaf(x.y - y.y, x.y - y.y, sum);
-    sum = fmaf(x.z - y.z, x.z - y.z, sum);
-    return fmaf(x.w - y.w, x.w - y.w, sum);
-}
-
-static __device__ __forceinline__ double warp_total(double v)
-{
-    for (int step = 16; step > 0; step /= 2)
-        v += __shfl_xor_sync(~0u, v, step);
-    return v;
-}
-
-/* ---- classes ---- */
-
-/* Which support images are of which class; number `ways` is none. */
-static __device__ __forceinline__ void find_members(const struct proto_args &a,
-                                                    const struct proto_task &k)
-{
-    int lane = threadIdx.x % 32;
-    for (int word = 0; word < a.words; word++) {
-        int i = word * 32 + lane, y = i < a.support.count ? k.sy[i] : a.ways + 1;
-        y = y < 0 ? a.ways : y;
-        for (int w = threadIdx.x / 32; w <= a.ways; w += PROTO_WARPS) {
-            uint32_t bits = __ballot_sync(~0u, y == w);
-            if (lane == 0)
-                k.members[w * a.words + word] = bits;
-        }
-    }
-}
-
-/* Calls visit(i) for the class's images, in their order. */
-template <class VISIT>
-static __device__ __forceinline__ void each_member(const struct proto_args &a,
-                                                   const struct proto_task &k, int w, VISIT visit)
-{
-    for (int word = 0; word < a.words; word++)
-        for (uint32_t left = k.members[w * a.words + word]; left; left &= left - 1)
-            visit(word * 32 + __ffs(left) - 1);
-}
-
-/* What an image counts in its class's mean; 0 where there is none. */
-static __device__ __forceinline__ float share_of(const struct proto_args &a,
-                                                 const struct proto_task &k, int w)
-{
-    int made = 0;
-    for (int word = 0; word < a.words; word++)
-        made += __popc(k.members[w * a.words + word]);
-    return made ? 1.0f / made : 0;
-}
-
-/* 1 / (labelled queries).  Every warp counts for itself. */
-static __device__ __forceinline__ double labelled_weight(const struct proto_args &a,
-                                                         const int32_t *labels)
-{
-    int labelled = 0, lane = threadIdx.x % 32;
-    for (int i = 0; i < a.query.count; i += 32)
-        labelled += __popc(__ballot_sync(~0u, i + lane < a.query.count && labels[i + lane] >= 0));
-    return labelled > 0 ? 1.0 / labelled : 1;
-}
-
-/* Features to shared memory.  Those of the support are copied by the thread that will add
- * them up, which then need not wait for the others'. */
-static __device__ __forceinline__ void stage_features(const struct proto_args &a,
-                                                      const struct proto_task &k)
-{
-    int quads = a.len / 4;
-    for (int at = threadIdx.x; at < a.ways * quads; at += PROTO_THREADS) {
-        int j = at % quads * 4;
-        each_member(a, k, at / quads, [&](int i) {
-            copy16(k.support + i * a.len + j, k.s + (size_t)i * a.len + j, true);
-        });
-    }
-    for (int i = threadIdx.x * 4; i < a.query.count * a.len; i += PROTO_THREADS * 4)
-        copy16(k.query + i, k.q + i, true);
+    if (STAGED != NOTHING)
+        stage_features(a, k);
+    if (STAGED == WITH_NORM)
+        stage_z(a, k);
     copies_end();
+    if (STAGED == WITH_NORM)
+        load_tail_norm(a.conv, t);
     copies_wait<0>();
+    put_prototypes(a, k);
+    clear_others<STAGED == WITH_NORM>(a, k);
+    __syncthreads();
 }
 
-/* Class means, the origin for a class without support. */
-static __device__ __forceinline__ void put_prototypes(const struct proto_args &a,
-                                                      const struct proto_task &k)
-{
-    int quads = a.len / 4;
-    for (int at = threadIdx.x; at < a.ways * quads; at += PROTO_THREADS) {
-        int w = at / quads, j = at % quads * 4;
-        float4 sum = {};
-        each_member(a, k, w, [&](int i) {
-            float4 x = quad_at(k.support + (size_t)i * a.len + j);
-            sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
-        });
-        *(float4 *)(k.proto + (size_t)w * a.len + j) = times(sum, share_of(a, k, w));
-    }
-}
-
-/* ---- queries ---- */
-
-/* Eight sums over the lanes of a warp; a lane is left with number lane % 8. */
-static __device__ __forceinline__ double spread_total(const float (&v)[NEAR])
-{
-    int lane = threadIdx.x % 32;
-    double four[4], two[2];
-    for (int i = 0; i < 4; i++) {
-        float keep = lane & 4 ? v[4 + i] : v[i], give = lane & 4 ? v[i] : v[4 + i];
-        four[i] = (double)keep + __shfl_xor_sync(~0u, give, 4);
-    }
-    for (int i = 0; i < 2; i++) {
-        double keep = lane & 2 ? four[2 + i] : four[i], give = lane & 2 ? four[i] : four[2 + i];
-        two[i] = keep + __shfl_xor_sync(~0u, give, 2);
-    }
-    double keep = lane & 1 ? two[1] : two[0], give = lane & 1 ? two[0] : two[1];
-    double one = keep + __shfl_xor_sync(~0u, give, 1);
-    one += __shfl_xor_sync(~0u, one, 8);
-    return one + __shfl_xor_sync(~0u, one, 16);
-}
-
-/* Squared distances of features f to all prototypes, by a warp. */
-static __device__ __forceinline__ void
-put_distances(const struct proto_args &a, const struct proto_task &k, const float *f, double *row)
-{
-    int lane = threadIdx.x % 32;
-    for (int w0 = 0; w0 < a.ways; w0 += NEAR) {
-        const float *proto = k.proto + (size_t)w0 * a.len;
-        float sum[NEAR] = {};
-        for (int j = lane * 4; j < a.len; j += 128) {
-            float4 x = quad_at(f + j), p[NEAR];
-#pragma unroll
-            for (int u = 0; u < NEAR; u++) /* of a class that is none the distance is 0 */
-                p[u] = w0 + u < a.ways ? quad_at(proto + (size_t)u * a.len + j) : x;
-#pragma unroll
-            for (int u = 0; u < NEAR; u++)
-                sum[u] = squared4(x, p[u], sum[u]);
-        }
-        double all = spread_total(sum);
-        if (lane < NEAR && w0 + lane < a.ways)
-            row[w0 + lane] = all;
-    }
-}
-
-/* From distances to probabilities and the gradient of query i of the lot, whose label is y;
- * `out`: its place in logits and probs.  Its loss is log(sum) + beyond, which are left in
- * k.losses: the logarithm is taken where nobody waits for it. */
-static __device__ __forceinline__ void softmax_row(const struct proto_args &a,
-                                                   const struct proto_task &k, double *row, int i,
-                                                   int y, size_t out, double weight)
-{
-    int lane = threadIdx.x % 32;
-    uint32_t nearest = ~0u; /* as floats from 0 on are ordered, so are their bits */
-    for (int j = lane; j < a.ways; j += 32)
-        nearest = min(nearest, __float_as_uint((float)row[j]));
-    double least = __uint_as_float(__reduce_min_sync(~0u, nearest)), sum = 0;
-    double beyond = y < 0 ? 0 : row[y] - least;
-    __syncwarp();
-    for (int j = lane; j < a.ways; j += 32) {
-        if (k.logits)
-            k.logits[out + j] = -(float)row[j];
-        row[j] = exp(least - row[j]);
-        sum += row[j];
-    }
-    sum = warp_total(sum);
-    for (int j = lane; j < a.ways; j += 32) {
-        double p = row[j] / sum;
-        k.probs[out + j] = (float)p;
-        k.pull[i * a.ways + j] = y < 0 ? 0 : (float)(2 * weight * (p - (j == y)));
-    }
-    if (lane == 0) {
-        k.losses[2 * i] = y < 0 ? 1 : sum;
-        k.losses[2 * i + 1] = beyond;
-    }
-}
-
-static __device__ __forceinline__ void put_rows(const struct proto_args &a,
-                                                const struct proto_task &k, int first, int queries,
-                                                double weight)
-{
-    double *row = k.rows + threadIdx.x / 32 * a.ways;
-    for (int i = threadIdx.x / 32; i < queries; i += PROTO_WARPS) {
-        int y = k.qy[first + i];
-        put_distances(a, k, k.query + (size_t)(first + i) * a.len, row);
-        __syncwarp();
-        softmax_row(a, k, row, i, y, (size_t)(first + i) * a.ways, weight);
-        __syncwarp();
-    }
-}
-
-/* The lot's loss, by a warp. */
-static __device__ __forceinline__ double lot_loss(const struct proto_task &k, int queries)
-{
-    int lane = threadIdx.x % 32;
-    return warp_total(lane < queries ? log(k.losses[2 * lane]) + k.losses[2 * lane + 1] : 0);
-}
-
-/* ---- gradients ---- */
-
-/* Adds the lot's part of prototypes w0...'s gradients, columns j...; after the last lot each
- * image of the support has its share. */
-static __device__ __forceinline__ void pull_ways(const struct proto_args &a,
-                                                 const struct proto_task &k, int first, int queries,
-                                                 int w0, int j)
-{
-    float4 p[TILE], sum[TILE];
-    int w[TILE];
-#pragma unroll
-    for (int r = 0; r < TILE; r++) {
-        w[r] = min(w0 + r, a.ways - 1);
-        p[r] = quad_at(k.proto + (size_t)w[r] * a.len + j);
-        sum[r] = first > 0 ? quad_at(k.dproto + (size_t)w[r] * a.len + j) : float4{};
-    }
-#pragma unroll 2
-    for (int i = 0; i < queries; i++) {
-        float4 x = quad_at(k.query + (size_t)(first + i) * a.len + j);
-#pragma unroll
-        for (int r = 0; r < TILE; r++)
-            pull4(sum[r], k.pull[i * a.ways + w[r]], x, p[r]);
-    }
-#pragma unroll
-    for (int r = 0; r < TILE && w0 + r < a.ways; r++)
-        if (first + queries < a.query.count) {
-            *(float4 *)(k.dproto + (size_t)w[r] * a.len + j) = sum[r];
-        } else {
-            float4 share = times(sum[r], share_of(a, k, w[r]));
-            each_member(a, k, w[r],
-                        [&](int i) { *(float4 *)(k.ds + (size_t)i * a.len + j) = share; });
-        }
-}
-
-/* Gradients of queries i0... of the lot, columns j... */
-static __device__ __forceinline__ void pull_queries(const struct proto_args &a,
-                                                    const struct proto_task &k, int first,
-                                                    int queries, int i0, int j)
-{
-    float4 x[TILE], sum[TILE];
-    int i[TILE];
-#pragma unroll
-    for (int r = 0; r < TILE; r++) {
-        i[r] = min(i0 + r, queries - 1);
-        x[r] = quad_at(k.query + (size_t)(first + i[r]) * a.len + j);
-        sum[r] = float4{};
-    }
-#pragma unroll 2
-    for (int w = 0; w < a.ways; w++) {
-        float4 p = quad_at(k.proto + (size_t)w * a.len + j);
-#pragma unroll
-        for (int r = 0; r < TILE; r++)
-            pull4(sum[r], k.pull[i[r] * a.ways + w], p, x[r]);
-    }
-#pragma unroll
-    for (int r = 0; r < TILE && i0 + r < queries; r++)
-        *(float4 *)(k.dq + (size_t)(first + i[r]) * a.len + j) = sum[r];
-}
-
-/* All of a lot; the prototypes' first, which take longer and are always the same thread's. */
-static __device__ __forceinline__ void pull_lot(const struct proto_args &a,
-                                                const struct proto_task &k, int first, int queries)
-{
-    int quads = a.len / 4, ways = (a.ways + TILE - 1) / TILE;
-    int tiles = ways + (queries + TILE - 1) / TILE;
-    for (int at = threadIdx.x; at < tiles * quads; at += PROTO_THREADS) {
-        int tile = at / quads, j = at % quads * 4;
-        if (tile < ways)
-            pull_ways(a, k, first, queries, tile * TILE, j);
-        else
-            pull_queries(a, k, first, queries, (tile - ways) * TILE, j);
-    }
-}
-
-/* No gradient for support images without a class. */
-static __device__ __forceinline__ void clear_others(const struct proto_args &a,
-                                                    const struct proto_task &k)
-{
-    each_member(a, k, a.ways, [&](int i) {
-        for (int j = threadIdx.x * 4; j < a.len; j += PROTO_THREADS * 4)
-            *(float4 *)(k.ds + (size_t)i * a.len + j) = float4{};
-    });
-}
-
-template <bool STAGED>
+template <enum staged STAGED, bool FULL>
 static __global__ void __launch_bounds__(PROTO_THREADS)
     proto_kernel(const __grid_constant__ struct proto_args a)
 {
     extern __shared__ __align__(128) float dynamic[];
     struct proto_task k = task_of(a, blockIdx.x);
     proto_layout(a, &k, dynamic, STAGED);
+    const struct tail_norm t = STAGED == WITH_NORM ? crew_of(a, k) : tail_norm{};
     if (!a.early)
         wait_for_previous();
     find_members(a, k);
@@ -393,17 +71,13 @@ static __global__ void __launch_bounds__(PROTO_THREADS)
     __syncthreads();
     if (a.early)
         wait_for_previous();
-    if (STAGED)
-        stage_features(a, k);
-    put_prototypes(a, k);
-    clear_others(a, k);
-    __syncthreads();
+    begin<STAGED>(a, k, t);
     bool adds = threadIdx.x / 32 == PROTO_WARPS - 1; /* the warp with the least to pull */
     for (int first = 0;; first += QUERIES) {
         int queries = min((int)QUERIES, a.query.count - first);
         put_rows(a, k, first, queries, weight);
         __syncthreads();
-        pull_lot(a, k, first, queries);
+        pull_lot<STAGED == WITH_NORM>(a, k, first, queries);
         if (adds)
             loss += lot_loss(k, queries);
         if (first + QUERIES >= a.query.count)
@@ -412,6 +86,8 @@ static __global__ void __launch_bounds__(PROTO_THREADS)
     }
     if (threadIdx.x == PROTO_THREADS - 1)
         a.loss[blockIdx.x] = (float)(weight * loss);
+    if (STAGED == WITH_NORM)
+        tail_norm_back<FULL>(a.conv, t);
 }
 
 extern "C" size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways)
@@ -419,27 +95,75 @@ extern "C" size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways)
     return (size_t)tasks * 2 * (size_t)ways * out_floats(l) * sizeof(float);
 }
 
+static void launch(struct device *d, struct proto_args *a, enum staged staged)
+{
+    struct proto_task k;
+    const void *kernel = staged == NOTHING        ? (const void *)proto_kernel<NOTHING, false>
+                         : staged == FEATURES     ? (const void *)proto_kernel<FEATURES, false>
+                         : in_fp32(d, &a->conv.l) ? (const void *)proto_kernel<WITH_NORM, true>
+                                                  : (const void *)proto_kernel<WITH_NORM, false>;
+    struct grid g = {.x = (unsigned)a->query.tasks,
+                     .threads = PROTO_THREADS,
+                     .shared = proto_layout(*a, &k, NULL, staged)};
+    d->proto_noted = false;
+    cuda_launch(d, kernel, g, a, "proto");
+}
+
+static bool fits(const struct device *d, const struct proto_args *a, enum staged staged)
+{
+    struct proto_task k;
+    return proto_layout(*a, &k, NULL, staged) <= (size_t)d->shared_max;
+}
+
+extern "C" void cuda_proto_flush(struct device *d)
+{
+    if (d->proto_noted)
+        launch(d, d->proto, fits(d, d->proto, FEATURES) ? FEATURES : NOTHING);
+}
+
 extern "C" void cuda_proto(struct device *d, const struct layer *l, const struct features *support,
                            const struct features *query, int ways, float *logits, float *probs,
                            float *loss, void *scratch)
 {
     cuda_flush(d); /* before asking what the kernel before is */
-    struct proto_args a = {ways,
-                           (int)out_floats(l),
-                           (support->count + 31) / 32,
-                           after_forward(d),
-                           *support,
-                           *query,
-                           logits,
-                           probs,
-                           loss,
-                           (float *)scratch};
-    struct proto_task k;
-    size_t all = proto_layout(a, &k, NULL, true);
-    bool staged = all <= (size_t)d->shared_max;
-    struct grid g = {.x = (unsigned)query->tasks,
-                     .threads = PROTO_THREADS,
-                     .shared = staged ? all : proto_layout(a, &k, NULL, false)};
-    cuda_launch(d, staged ? (const void *)proto_kernel<true> : (const void *)proto_kernel<false>, g,
-                &a, "proto");
+    *d->proto = (struct proto_args){ways,
+                                    (int)out_floats(l),
+                                    (support->count + 31) / 32,
+                                    after_forward(d),
+                                    *support,
+                                    *query,
+                                    logits,
+                                    probs,
+                                    loss,
+                                    (float *)scratch};
+    d->proto_noted = true;
+}
+
+/* Whether support and query are all the images of the pass: each task's first and last ones,
+ * or, of twins, the first half of its tasks and the second. */
+static bool is_whole(const struct proto_args *a, const struct conv_args *conv)
+{
+    const struct features *s = &a->support, *q = &a->query;
+    if (s->dout != conv->cache.dout || q->dout != s->dout || conv->count || s->batch.n != conv->n ||
+        q->batch.n != conv->n || s->task != 0 || s->first != 0)
+        return false;
+    if (a->twins)
+        return conv->tasks == 2 * q->tasks && q->task == q->tasks && q->first == 0 &&
+               s->count == conv->n && q->count == conv->n;
+    return conv->tasks == q->tasks && q->task == 0 && q->first == s->count &&
+           s->count + q->count == conv->n;
+}
+
+extern "C" bool cuda_proto_norm(struct device *d, const struct conv_args *conv)
+{
+    if (!d->proto_noted)
+        return false;
+    struct proto_args a = *d->proto;
+    a.conv = *conv;
+    a.twins = a.query.task > 0;
+    if (!is_whole(&a, conv) || !tail_norm_fits(conv, PROTO_THREADS / crews(a)) ||
+        !fits(d, &a, WITH_NORM))
+        return false;
+    launch(d, &a, WITH_NORM);
+    return true;
 }
