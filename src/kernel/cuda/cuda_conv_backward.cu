@@ -7,6 +7,7 @@
  */
 #include "cuda_head.h"
 #include "cuda_products.cuh"
+#include "cuda_proto.h"
 
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
 extern "C" bool cuda_conv_first(struct device *d, struct conv_args *a);
@@ -90,7 +91,7 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
     cuda_conv_args(d, c, &a);
     if (!c->dx && cuda_conv_first(d, &a))
         return;
-    if (!norm_with_products(d, &a) && !cuda_head_norm(d, &a))
+    if (!norm_with_products(d, &a) && !cuda_head_norm(d, &a) && !cuda_proto_norm(d, &a))
         cuda_conv_norm(d, &a);
     if (c->dx) {
         *d->products = a;

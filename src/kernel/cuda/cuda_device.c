@@ -5,6 +5,7 @@
  */
 #include "cuda_conv.h"
 #include "cuda_head.h"
+#include "cuda_proto.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -84,6 +85,7 @@ static int open_device(struct device **out, const struct device_options *options
         return fail(METE_EDEVICE, "%s", why);
     struct device *d = mem_alloc(sizeof *d);
     d->head = mem_alloc(sizeof *d->head);
+    d->proto = mem_alloc(sizeof *d->proto);
     d->products = mem_alloc(sizeof *d->products);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
@@ -118,6 +120,7 @@ static void close_device(struct device *d)
     if (d->stream)
         cudaStreamDestroy(d->stream);
     free(d->head);
+    free(d->proto);
     free(d->products);
     free(d);
 }
@@ -233,6 +236,7 @@ static void images_close(struct device *d, struct images *images)
 void cuda_flush(struct device *d)
 {
     cuda_head_flush(d);
+    cuda_proto_flush(d);
     cuda_products_flush(d);
 }
 

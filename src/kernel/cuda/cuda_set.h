@@ -32,8 +32,9 @@ struct recording {
     cudaGraphExec_t exec;
 };
 
-struct head;      /* cuda_head.h */
-struct conv_args; /* cuda_conv.h */
+struct head;       /* cuda_head.h */
+struct proto_args; /* cuda_proto.h */
+struct conv_args;  /* cuda_conv.h */
 
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
@@ -46,8 +47,9 @@ struct device {
     size_t staging_bytes;
     const char *latest; /* what was launched last */
     struct head *head;  /* what is noted and not yet launched */
+    struct proto_args *proto;
     struct conv_args *products;
-    bool products_noted;
+    bool proto_noted, products_noted;
     struct recording *recordings;
     int n_recordings;
     uint64_t recording_key;
@@ -64,6 +66,7 @@ void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args
  * cuda_launch does. */
 void cuda_flush(struct device *d);
 void cuda_head_flush(struct device *d);
+void cuda_proto_flush(struct device *d);
 void cuda_products_flush(struct device *d);
 /* Remembers a failure for sync() to report. */
 void cuda_check(struct device *d, cudaError_t e, const char *what);
