@@ -30,7 +30,6 @@ enum {
     CLUSTER_MAX = 8,    /* blocks */
     FIRST_PIXELS = 256, /* of a first layer, that a block works on at once: 4 a thread; 8 did
                          * not stay in registers */
-    COPIES_MAX = 8,     /* of a staged picture, that a thread keeps the places of */
     DX_PITCH = 152,     /* floats between rows of weights: 9 SLICE of them, one row per t */
     DW_PITCH = 52 /* between rows of a warp's sums of dW: 48, and two rows are 8 apart mod 32 */
 };
@@ -58,6 +57,7 @@ struct product {
     int pitch, weights; /* floats between pixels, and between rows of weights or of dz */
     int mgroups, kgroups;
     int picture_floats, stage_floats, stages;
+    int join;     /* floats to where kgroups add up */
     size_t bytes; /* of dynamic shared memory */
 };
 

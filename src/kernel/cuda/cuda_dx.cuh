@@ -62,27 +62,20 @@ stage_item_weights(const struct conv_args &a, const struct dx_unit &u, const str
         stages + item.slot * p.stage_floats + p.picture_floats, DX_PITCH);
 }
 
-template <int STRIDE, bool TANGENT, class FIX>
+template <int STRIDE, bool TANGENT>
 static __device__ __forceinline__ void
 stage_item_dz(const struct conv_args &a, const struct dx_unit &u, const struct cursor &item,
-              int chunks, float *stages, struct places &places)
+              int chunks, float *stages)
 {
     const struct product &p = a.plan.dx;
-    bool second = TANGENT && item.part >= chunks, placed = FIX::known && has_places(p, THREADS);
-    int c0 = (item.part - (second ? chunks : 0)) * p.chunk, top = 0, rows = 0, x;
+    bool second = TANGENT && item.part >= chunks;
+    int end = min(item.m + p.block, u.last) - 1, x;
+    int top = dz_row(a, item.m, &x), rows = dz_row(a, end, &x) + window_of_cell<STRIDE>() - top;
     const float *dz = TANGENT && !second ? a.tangent.dz : a.cache.dz;
-    float *to = stages + item.slot * p.stage_floats;
     dz += (size_t)u.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c;
-    if (!placed || item.part == 0) {
-        top = dz_row(a, item.m, &x);
-        rows = dz_row(a, min(item.m + p.block, u.last) - 1, &x) + window_of_cell<STRIDE>() - top;
-    }
-    if (placed && item.part == 0)
-        find_places<WARPS>(a.plan.dz, u.n, top, rows, p.chunk, 0, places);
-    if (placed)
-        stage_places<WARPS>(places, dz + c0, p.chunk, p.pitch, to);
-    else
-        stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows, c0, p.chunk, 0, p.pitch, to);
+    stage_picture<WARPS>(a.plan.dz, dz, u.n, top, rows,
+                         (item.part - (second ? chunks : 0)) * p.chunk, p.chunk, 0, p.pitch,
+                         stages + item.slot * p.stage_floats);
 }
 
 /* c += 32 cells x 8 output channels (at) x 16 input channels (w), in fp32. */
@@ -203,48 +196,49 @@ static __device__ __forceinline__ void find_corners(const struct conv_args &a,
     }
 }
 
-template <bool FULL, int STRIDE, bool TANGENT, class FIX>
+template <bool FULL, int STRIDE, bool TANGENT>
 static __device__ __forceinline__ void compute_dx(const struct conv_args &a,
                                                   const struct dx_unit &u, float *stages)
 {
     const struct product &p = a.plan.dx;
     int chunks = (a.out_c + p.chunk - 1) >> log2_of(p.chunk), each = chunks * (TANGENT ? 2 : 1);
     int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[4] = {}, cell0 = u.first;
-    struct places places;
     float acc[STRIDE * STRIDE][2][2][4];
     struct cursor now = {u.first, 0, 0}, next = now;
-    if (next.m < u.last)
-        stage_item_weights<TANGENT>(a, u, next, chunks, stages);
+#pragma unroll 1
+    for (int i = 0; i < p.stages - 1; i++) {
+        if (next.m < u.last)
+            stage_item_weights<TANGENT>(a, u, next, chunks, stages);
+        advance(next, p, each);
+    }
     wait_for_previous();
-    bool staged = false; /* the first item, whose weights came before the wait */
+    next = now;
+    int ahead = 1 - p.stages; /* items: now, less those of the first stages */
 #pragma unroll 1
     while (now.m < u.last) {
         if (next.m < u.last) {
-            if (staged)
+            if (ahead >= 0)
                 stage_item_weights<TANGENT>(a, u, next, chunks, stages);
-            stage_item_dz<STRIDE, TANGENT, FIX>(a, u, next, chunks, stages, places);
+            stage_item_dz<STRIDE, TANGENT>(a, u, next, chunks, stages);
         }
         copies_end();
         advance(next, p, each);
-        if (!staged) {
-            staged = true;
+        if (ahead++ < 0)
             continue;
-        }
         if (now.part == 0) {
             cell0 = now.m;
             find_corners<FULL>(a, u, cell0, group, corner);
             memset(acc, 0, sizeof acc);
         }
         float *stage = stages + now.slot * p.stage_floats;
-        copies_wait<1>();
+        wait_stage(p.stages);
         __syncthreads();
         multiply_dx<FULL, STRIDE>(a, stage, stage + p.picture_floats, corner, acc);
         advance(now, p, each);
         if (now.part == 0) {
             if (p.kgroups > 1)
                 join_groups<STRIDE * STRIDE * 16>(&acc[0][0][0][0], warp >> log2_of(p.mgroups),
-                                                  p.kgroups, group, p.mgroups,
-                                                  stages + p.stages * p.stage_floats);
+                                                  p.kgroups, group, p.mgroups, stages + p.join);
             if (warp < p.mgroups)
                 keep_dx<STRIDE>(a, u, cell0 + group * 32, acc);
         }

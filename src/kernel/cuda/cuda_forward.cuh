@@ -80,29 +80,17 @@ stage_item_weights(const struct conv_args &a, const struct share &s, const struc
                               s.stages + item.slot * p.stage_floats + p.picture_floats, p.weights);
 }
 
-template <bool TANGENT, class FIX>
+template <bool TANGENT>
 static __device__ __forceinline__ void
-stage_item_picture(const struct conv_args &a, const struct share &s, const struct cursor &item,
-                   struct places &places)
+stage_item_picture(const struct conv_args &a, const struct share &s, const struct cursor &item)
 {
     const struct product &p = a.plan.forward;
-    int chunks = a.in_c >> log2_of(p.chunk);
-    bool placed = FIX::known && has_places(p, FORWARD_THREADS);
+    int chunks = a.in_c >> log2_of(p.chunk), x, top = window_row(a, item.m, &x);
+    int rows = window_row(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
     bool second = TANGENT && item.part >= chunks;
-    int c0 = (item.part - (second ? chunks : 0)) * p.chunk, top = 0, rows = 0, x;
-    const float *from = second ? s.rx : s.x;
-    float *to = s.stages + item.slot * p.stage_floats;
-    if (!placed || item.part == 0) {
-        top = window_row(a, item.m, &x);
-        rows = window_row(a, min(item.m + p.block, s.last) - 1, &x) + 3 - top;
-    }
-    if (placed && item.part == 0)
-        find_places<FORWARD_WARPS>(a.plan.in, s.n, top, rows, p.chunk, evens_of(a), places);
-    if (placed)
-        stage_places<FORWARD_WARPS>(places, from + c0, p.chunk, p.pitch, to);
-    else
-        stage_picture<FORWARD_WARPS>(a.plan.in, from, s.n, top, rows, c0, p.chunk, evens_of(a),
-                                     p.pitch, to);
+    stage_picture<FORWARD_WARPS>(a.plan.in, second ? s.rx : s.x, s.n, top, rows,
+                                 (item.part - (second ? chunks : 0)) * p.chunk, p.chunk,
+                                 evens_of(a), p.pitch, s.stages + item.slot * p.stage_floats);
 }
 
 /* Where a lane reads rows of the weights, two tiles of them at a time. */
@@ -336,14 +324,13 @@ convolve(const struct conv_args &a, const struct share &s, const struct few<2 * 
     const struct product &p = a.plan.forward;
     int warp = threadIdx.x / 32, group = warp & (p.mgroups - 1), corner[4] = {}, m0 = s.first;
     struct cursor now = {s.first, 0, 0}, next = now;
-    struct places places;
     int ahead = 1 - p.stages; /* items: now, less those of the first stages */
 #pragma unroll 1
     while (now.m < s.last) {
         if (next.m < s.last) {
             if (ahead >= 0)
                 stage_item_weights<NT, TANGENT>(a, s, next);
-            stage_item_picture<TANGENT, FIX>(a, s, next, places);
+            stage_item_picture<TANGENT>(a, s, next);
         }
         copies_end();
         advance(next, p, each);
@@ -547,7 +534,7 @@ share_of(const struct conv_args &a, int task, float *stages, const int *offsets,
     s.w = tensor_at(TANGENT ? a.v : a.theta, task, a.l, TENSOR_WEIGHT);
     s.rw = tensor_at(a.theta, task, a.l, TENSOR_WEIGHT);
     s.stages = stages;
-    s.join = stages + p.stages * p.stage_floats;
+    s.join = stages + p.join;
     s.offsets = offsets;
     *over = stat > 0 ? 1.0 / ((double)stat * plane) : 0;
     return s;

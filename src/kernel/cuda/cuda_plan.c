@@ -3,7 +3,7 @@
 
 /* Dynamic shared memory of a block that shares its multiprocessor with another, and
  * of one that has it for itself (228 kB, less the static part and 1 kB each). */
-static const size_t shared_half = 108 * 1024, shared_whole = 208 * 1024;
+static const size_t shared_half = 108 * 1024, shared_whole = 211 * 1024;
 enum { BLOCK_MIN = 32, CHUNK_MAX = 32 };
 
 static int ceil_div(int a, int b)
@@ -95,12 +95,18 @@ struct problem {
 };
 typedef void size_fn(const struct problem *q, struct product *p);
 
-/* Whether the product's stages fit: as many as there are items, two at least. */
-static bool fits(const struct problem *q, struct product *p, size_t join)
+/* Whether the product's stages fit: as many as there are items, two at least.  `join`: floats
+ * in which kgroups add up, at the end of a block of pixels.  Where there is but one, that may
+ * be the stage after the last item's: nobody reads it any more. */
+static bool fits(const struct problem *q, struct product *p, int join)
 {
-    int items = ceil_div(q->pixels, p->block) * ceil_div(q->channels, p->chunk) * q->sources;
+    int blocks = ceil_div(q->pixels, p->block);
+    int items = blocks * ceil_div(q->channels, p->chunk) * q->sources;
     for (p->stages = min_int(items, q->stages); p->stages > 0; p->stages--) {
-        p->bytes = (size_t)p->stages * (size_t)p->stage_floats * sizeof(float) + join;
+        bool within = blocks == 1 && p->stages > 1 && join <= p->stage_floats;
+        p->join = (within ? items % p->stages : p->stages) * p->stage_floats;
+        int floats = p->stages * p->stage_floats + (within ? 0 : join);
+        p->bytes = (size_t)floats * sizeof(float);
         if (p->bytes <= q->shared && p->stages >= min_int(items, 2))
             return true;
     }
@@ -120,7 +126,7 @@ static bool try_product(const struct problem *q, struct product *p, size_fn *siz
             p->mgroups = p->block / BLOCK_MIN;
             p->kgroups = q->warps / p->mgroups;
             size(q, p);
-            if (fits(q, p, (size_t)((q->warps - p->mgroups) * 32 * floats) * sizeof(float)))
+            if (fits(q, p, (q->warps - p->mgroups) * 32 * floats))
                 return true;
         }
     return false;
@@ -192,7 +198,7 @@ static void plan_dx(struct conv_plan *plan, const struct device *d, const struct
     p->splits = min_int(power_below(d->blocks / 2 / units), power_below(cells / 64));
     struct problem q = {l,     &plan->dz, c->b->n,         ceil_div(cells, p->splits),
                         out,   8,         c->v.at ? 2 : 1, SLICE,
-                        WARPS, 2,         shared_half};
+                        WARPS, 3,         shared_half};
     fit_product(&q, p, dx_size, l->stride * l->stride * 16);
 }
 

@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         compute_dw<FULL, TANGENT>(a, u, dynamic);
     } else if (a.dx) {
         struct dx_unit u = {task, n, unit * SLICE, first, last};
-        compute_dx<FULL, STRIDE, TANGENT, FIX>(a, u, dynamic);
+        compute_dx<FULL, STRIDE, TANGENT>(a, u, dynamic);
         if constexpr (FIX::known)
             if (given.norm)
                 norm_before<TANGENT, FIX>(given.before, task, u.c0, part, splits, dynamic);

@@ -43,19 +43,6 @@ static __device__ __forceinline__ void copy16(float *to, const float *from, bool
     copy16(shared_address(to), from, inside);
 }
 
-/* The same, where `real`, from `at` bytes on, or zeros where that is negative. */
-static __device__ __forceinline__ void copy16_at(uint32_t to, const float *from, int at, bool real)
-{
-    asm volatile("{\n"
-                 ".reg .pred real, zero;\n"
-                 "setp.ne.s32 real, %3, 0;\n"
-                 "setp.lt.s32 zero, %2, 0;\n"
-                 "@real cp.async.cg.shared.global [%0], [%1], 16, zero;\n"
-                 "}" ::"r"(to),
-                 "l"((const char *)from + (uint32_t)at), "r"(at), "r"((int)real)
-                 : "memory");
-}
-
 static __device__ __forceinline__ void copies_end(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -148,55 +135,6 @@ static __device__ __forceinline__ void stage_rows(int rows, int used, int fours,
         for (int i = 0; i < fours; i += LANES)
             if (lane < 2 * LANES && row < rows && (i + LANES <= fours || at + 4 * i < 4 * fours))
                 copy16(out + 16 * i, in + 4 * i, source >= 0 && at + 4 * i < used);
-    }
-}
-
-/* Where a thread's copies of a picture come from, in bytes from the first of the chunk's
- * channels, or -1, zeros.  They are the same for every chunk: found once, a copy is an
- * addition.  Copy i of a thread is of pixel (thread + i threads) / (chunk / 4) of the
- * stage. */
-struct places {
-    int from[COPIES_MAX], count;
-};
-
-/* Whether a stage of so many floats is copied by them. */
-static __device__ __forceinline__ bool has_places(const struct product &p, int threads)
-{
-    return p.picture_floats / p.pitch * (p.chunk / 4) <= COPIES_MAX * threads;
-}
-
-template <int WARPS>
-static __device__ __forceinline__ void find_places(const struct picture &p, int n, int first,
-                                                   int rows, int chunk, int evens,
-                                                   struct places &to)
-{
-    int shift = log2_of(chunk) - 2, quad = (threadIdx.x & ((1 << shift) - 1)) * 4;
-    int mine = threadIdx.x >> shift, step = WARPS * 32 >> shift, pixels = rows * p.cols;
-    to.count = 0;
-#pragma unroll
-    for (int i = 0; i < COPIES_MAX; i++) {
-        int pixel = mine + i * step, row = pixel / p.cols, at = pixel - row * p.cols;
-        int image = divide(first + row, p.by_rows), y = first + row - image * p.rows - p.before;
-        int x = (!evens ? at : at < evens ? 2 * at : 2 * (at - evens) + 1) - p.before;
-        bool inside = image < n && (unsigned)y < (unsigned)p.h && (unsigned)x < (unsigned)p.w;
-        if (pixel >= pixels)
-            break;
-        to.from[i] = inside ? 4 * (((image * p.h + y) * p.w + x) * p.c + quad) : -1;
-        to.count = i + 1;
-    }
-}
-
-/* from: the task's pictures, from the chunk's first channel. */
-template <int WARPS>
-static __device__ __forceinline__ void stage_places(const struct places &places, const float *from,
-                                                    int chunk, int pitch, float *to)
-{
-    int shift = log2_of(chunk) - 2, quad = (threadIdx.x & ((1 << shift) - 1)) * 4;
-    uint32_t out = shared_address(to) + 4 * ((threadIdx.x >> shift) * pitch + quad);
-#pragma unroll
-    for (int i = 0; i < COPIES_MAX; i++) {
-        copy16_at(out + 4 * i * (WARPS * 32 >> shift) * pitch, from, places.from[i],
-                  i < places.count);
     }
 }
 
