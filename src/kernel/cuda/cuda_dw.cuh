@@ -145,40 +145,56 @@ multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgrou
     }
 }
 
-/* A warp's sums, (32, DW_PITCH) in shared memory, to memory.  In a round of 12, lanes keep 8
- * rows x 4 fours of columns: all that changes are constants.  Where blocks share the pixels
- * (not ALONE), each has a share of the rounds, and adds up the cluster's sums, in order. */
-template <bool ALONE>
-static __device__ __forceinline__ void keep_rounds(const struct conv_args &a,
-                                                   const struct dw_unit &u, int column, int row,
-                                                   const float *shared)
+/* A warp's sums, (32, DW_PITCH) in shared memory, to memory: 12 rounds of 8 rows x 4 fours of
+ * columns, four at a time.  A loop, since it runs once: a kernel of microseconds waits longer
+ * for new instructions than for those it repeats. */
+static __device__ __forceinline__ void keep_alone(const struct conv_args &a,
+                                                  const struct dw_unit &u, int column, int row,
+                                                  const float *shared)
 {
-    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    int lane = threadIdx.x % 32, splits = ALONE ? 1 : a.plan.dw.splits;
-    int o = u.o0 + row + lane / 4, n = column + lane % 4 * 4;
+    int lane = threadIdx.x % 32, o = u.o0 + row + lane / 4, n = column + lane % 4 * 4;
     size_t base = a.l.offset[TENSOR_WEIGHT] + (size_t)(o * a.in_c + u.c0) * 9 + n;
-    const float *mine = shared + lane / 4 * DW_PITCH + lane % 4 * 4;
-#pragma unroll
-    for (int first = ALONE ? 0 : u.part; first < DW_FOURS; first += 4 * splits) {
-        float v[4][4] = {};
+    const float *from = shared + lane / 4 * DW_PITCH + lane % 4 * 4;
+#pragma unroll 1
+    for (int right = 0; right < 8 * TILES; right += 16) {
+        float v[4][4];
         size_t at[4];
         bool real[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            int round = first + i * splits, down = round / 3 * 8, right = round % 3 * 16;
-            const float *from = mine + down * DW_PITCH + right;
-            at[i] = base + down * a.in_c * 9 + right;
-            real[i] = round < DW_FOURS && o + down < a.out_rows && n + right < 9 * a.plan.width;
-#pragma unroll 1
-            for (int s = 0; real[i] && s < splits; s++) {
-                float4 more = *(const float4 *)(ALONE ? from : cluster.map_shared_rank(from, s));
-                v[i][0] += more.x;
-                v[i][1] += more.y;
-                v[i][2] += more.z;
-                v[i][3] += more.w;
-            }
+            at[i] = base + right + 8 * i * a.in_c * 9;
+            real[i] = o + 8 * i < a.out_rows && n + right < 9 * a.plan.width;
+            *(float4 *)v[i] = *(const float4 *)(from + right + 8 * i * DW_PITCH);
         }
         sink_quads<4>(a.sink, u.task, at, real, v);
+    }
+}
+
+/* The same where blocks share the pixels: each has a share of the rounds, for which it adds
+ * up the cluster's sums, in order. */
+static __device__ __forceinline__ void keep_share(const struct conv_args &a,
+                                                  const struct dw_unit &u, int column, int row,
+                                                  const float *shared)
+{
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    int lane = threadIdx.x % 32, splits = a.plan.dw.splits;
+#pragma unroll 1
+    for (int round = u.part; round < DW_FOURS; round += splits) {
+        int down = round / 3 * 8 + lane / 4, right = round % 3 * 16 + lane % 4 * 4;
+        int o = u.o0 + row + down, n = column + right;
+        const size_t at[1] = {a.l.offset[TENSOR_WEIGHT] + (size_t)(o * a.in_c + u.c0) * 9 + n};
+        const bool real[1] = {o < a.out_rows && n < 9 * a.plan.width};
+        float v[1][4] = {};
+#pragma unroll 2
+        for (int s = 0; s < splits; s++) {
+            float4 more =
+                *(const float4 *)cluster.map_shared_rank(shared + down * DW_PITCH + right, s);
+            v[0][0] += more.x;
+            v[0][1] += more.y;
+            v[0][2] += more.z;
+            v[0][3] += more.w;
+        }
+        sink_quads<1>(a.sink, u.task, at, real, v);
     }
 }
 
@@ -198,12 +214,12 @@ static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const 
     if (a.plan.dw.splits == 1) {
         __syncwarp();
         if (mine)
-            keep_rounds<true>(a, u, column, row, shared);
+            keep_alone(a, u, column, row, shared);
         return;
     }
     cooperative_groups::this_cluster().sync();
     if (mine)
-        keep_rounds<false>(a, u, column, row, shared);
+        keep_share(a, u, column, row, shared);
     cooperative_groups::this_cluster().sync();
 }
 

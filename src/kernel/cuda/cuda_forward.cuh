@@ -385,17 +385,34 @@ static __device__ __forceinline__ void add_moments(const struct moments<CH> &mo,
     add_up(sums, 2, warps, splits);
 }
 
+/* A channel's parameters, by thread.  In registers until the statistics are known: a thread
+ * that put them into shared memory would wait for them before anything is staged. */
+struct affine {
+    float gamma, beta;
+};
+
+static __device__ __forceinline__ struct affine load_affine(const struct conv_args &a, int task,
+                                                            int c0)
+{
+    int c = c0 + threadIdx.x;
+    struct affine f = {0, 0};
+    if (threadIdx.x < a.plan.slice && c < a.out_rows) {
+        f.gamma = tensor_at(a.theta, task, a.l, TENSOR_GAMMA)[c];
+        f.beta = tensor_at(a.theta, task, a.l, TENSOR_BETA)[c];
+    }
+    return f;
+}
+
+/* What a tangent needs of its channels. */
 static __device__ __forceinline__ void load_channels(const struct conv_args &a, int task, int c0,
-                                                     bool tangent, struct slice *ch)
+                                                     const struct affine &f, struct slice *ch)
 {
     int i = threadIdx.x, c = c0 + i;
     bool real = c < a.out_rows;
     if (i >= a.plan.slice)
         return;
-    ch->gamma[i] = real ? tensor_at(a.theta, task, a.l, TENSOR_GAMMA)[c] : 0;
-    ch->beta[i] = real ? tensor_at(a.theta, task, a.l, TENSOR_BETA)[c] : 0;
-    if (!tangent)
-        return;
+    ch->gamma[i] = f.gamma;
+    ch->beta[i] = f.beta;
     ch->mu[i] = real ? stat_at(a, a.cache, task, STAT_MU)[c] : 0;
     ch->s[i] = real ? stat_at(a, a.cache, task, STAT_S)[c] : 0;
     ch->scale[i] = ch->gamma[i] * ch->s[i];
@@ -406,9 +423,9 @@ static __device__ __forceinline__ void load_channels(const struct conv_args &a, 
 /* mu and s, from the sums of this pass (over = 1 / their number) or, where that is 0,
  * from the running averages. */
 template <int CH>
-static __device__ __forceinline__ void set_statistics(const struct conv_args &a, int task, int c0,
-                                                      double over, const forward_sums<CH> *sums,
-                                                      struct slice *ch, bool keep)
+static __device__ __forceinline__ void
+set_statistics(const struct conv_args &a, int task, int c0, double over,
+               const forward_sums<CH> *sums, const struct affine &f, struct slice *ch, bool keep)
 {
     int i = threadIdx.x, c = c0 + i;
     if (i >= a.plan.slice || c >= a.out_rows)
@@ -422,7 +439,8 @@ static __device__ __forceinline__ void set_statistics(const struct conv_args &a,
     }
     ch->mu[i] = (float)mu;
     ch->s[i] = c < a.l.out_c ? 1 / sqrtf(var + (float)a.l.eps) : 0;
-    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    ch->scale[i] = f.gamma * ch->s[i];
+    ch->beta[i] = f.beta;
     if (keep) {
         stat_at(a, a.cache, task, STAT_MU)[c] = ch->mu[i];
         stat_at(a, a.cache, task, STAT_S)[c] = ch->s[i];
@@ -570,8 +588,9 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     float acc[2][NT][4];
     sums_begin(&sums, 2, p.splits);
     begin_staging<NT, TANGENT>(a, s, each);
-    load_channels(a, task, s.c0, TANGENT, &ch);
+    const struct affine affine = load_affine(a, task, s.c0);
     if (TANGENT) {
+        load_channels(a, task, s.c0, affine, &ch);
         __syncthreads();
         load_few<2 * NT, TANGENT>(f, &ch, t * 4);
     }
@@ -580,7 +599,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     if (TANGENT)
         set_tangents<2 * NT>(a, task, s.c0, over, &sums, &ch, part == 0);
     else
-        set_statistics<2 * NT>(a, task, s.c0, over, &sums, &ch, part == 0);
+        set_statistics<2 * NT>(a, task, s.c0, over, &sums, affine, &ch, part == 0);
     __syncthreads();
     if (W == 1) {
         put_output<FULL, 1, TANGENT>(a, task, s.c0, &ch, s.first, kept);

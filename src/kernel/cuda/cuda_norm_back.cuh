@@ -243,7 +243,7 @@ static __device__ __forceinline__ void keep_slice(const struct conv_args &a, con
 
 /* ---- a slice ---- */
 
-/* The warp's sums over the part; leaves its last batch in r. */
+/* The warp's sums over the part, whose first batch is in r; leaves its last one there. */
 template <int W, bool TANGENT>
 static __device__ __forceinline__ int
 sum_part(const struct conv_args &a, const struct part &s, const struct planes &k,
@@ -252,7 +252,8 @@ sum_part(const struct conv_args &a, const struct part &s, const struct planes &k
     int quad = threadIdx.x % 4 * 4, p = s.first + threadIdx.x / 4, kept = p;
     float sum[3][4] = {};
     for (; p < s.last && s.c0 + quad < a.out_c; p += batch_of<W, TANGENT>() * STEP) {
-        read_batch<W, TANGENT>(a, k, p, s.last, r);
+        if (p >= s.first + STEP)
+            read_batch<W, TANGENT>(a, k, p, s.last, r);
 #pragma unroll
         for (int u = 0; u < batch_of<W, TANGENT>(); u++)
             if (p + u * STEP < s.last)
@@ -307,6 +308,8 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
     double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
     bool running = RUNNING && !TANGENT && s.stat == 0;
     sums_begin(sums, running ? 4 : TANGENT ? 3 : 2, splits);
+    if (s.c0 + quad < a.out_c) /* under way while channels are loaded */
+        read_batch<W, TANGENT>(a, k, s.first + threadIdx.x / 4, s.last, r);
     load_slice(a, s, TANGENT, ch);
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
