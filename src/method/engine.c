@@ -250,6 +250,22 @@ void engine_close(struct engine *e)
 
 /* ---- meta-gradients ---- */
 
+/* Tasks of unequal size are masked, by how many images each has.  That is not enough where a
+ * pass holds a support and the query after it, of which statistics, prototypes or losses want
+ * one alone, nor for shuffled inner batches: there tasks of one size are taken together. */
+int engine_together(const struct engine *e, const struct lesson *lessons, int n, bool training)
+{
+    const struct method_ops *ops = e->method->ops;
+    bool both, one_pass = e->net.bn == BN_SUPPORT || (ops->one_pass && ops->one_pass(e->method));
+    int same = 1;
+    if (!one_pass && !(training && shuffled_of(e, &both)))
+        return n;
+    while (same < n && lessons[same].support.n == lessons->support.n &&
+           lessons[same].query.n == lessons->query.n)
+        same++;
+    return same;
+}
+
 struct step {
     struct engine *e;
     const struct lesson *tasks;
@@ -298,9 +314,9 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
-    int64_t same[] = {tasks, shape.support, shape.query, f.support.count != NULL, p.wanted};
+    int64_t same[] = {tasks, shape.support, shape.query, f.support.count != NULL, p.wanted, add};
     struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
-    if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 5), &p)) {
+    if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 6), &p)) {
         e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
         if (!direct)
             e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
@@ -313,6 +329,18 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     if (s->logits)
         fetch_logits(e, lane, &p, lessons[0].query.n, s->logits);
     return e->k->sync(lane->dev);
+}
+
+/* All tasks on a device that takes many at once. */
+static int shards_gradient(struct step *s)
+{
+    struct engine *e = s->e;
+    int err = 0;
+    for (int first = 0, n; !err && first < s->n; first += n) {
+        n = engine_together(e, s->tasks + first, s->n - first, true);
+        err = shard_gradient(s, &e->lanes[0], first, n, vector_at(e, VECTOR_SLOTS), first > 0);
+    }
+    return err;
 }
 
 static int group_piece(void *user, int piece, int lane)
@@ -379,9 +407,8 @@ static int run_step(struct step *s, double *mean_loss)
     if (s->n < 1 || s->n > e->meta_batch)
         return fail(METE_EINVAL, "a meta-batch of %d tasks, where 1..%d were planned", s->n,
                     e->meta_batch);
-    int err = e->k->whole_shard
-                  ? shard_gradient(s, &e->lanes[0], 0, s->n, vector_at(e, VECTOR_SLOTS), false)
-                  : pool_run(e->pool, groups_of(s->n), group_piece, s);
+    int err =
+        e->k->whole_shard ? shards_gradient(s) : pool_run(e->pool, groups_of(s->n), group_piece, s);
     if (err)
         return err;
     int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));

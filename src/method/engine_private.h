@@ -42,6 +42,9 @@ struct engine {
 };
 
 void *engine_theta(const struct engine *e);
+/* How many of the lessons, from the first on, a device may take in one call; training: with
+ * inner batches as the method has them. */
+int engine_together(const struct engine *e, const struct lesson *lessons, int n, bool training);
 /* Makes room for work that was measured; what the lane held is lost if it grows. */
 int lane_fit(struct lane *lane, const struct lane *measured);
 void lane_begin(struct lane *lane); /* an empty arena, but for the scratch */

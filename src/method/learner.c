@@ -95,9 +95,14 @@ static int job_piece(void *user, int piece, int lane)
 static int job_run(struct job *j)
 {
     struct engine *e = j->l->engine;
-    if (e->k->whole_shard)
-        return j->run(j, &e->lanes[0], 0, j->l->tasks);
-    return pool_run(e->pool, j->l->tasks, job_piece, j);
+    int tasks = j->l->tasks, err = 0;
+    if (!e->k->whole_shard)
+        return pool_run(e->pool, tasks, job_piece, j);
+    for (int first = 0, n; !err && first < tasks; first += n) {
+        n = engine_together(e, j->lessons + first, tasks - first, false);
+        err = j->run(j, &e->lanes[0], first, n);
+    }
+    return err;
 }
 
 /* ---- adapting ---- */

@@ -85,6 +85,10 @@ struct method_ops {
     /* Inner batches shuffled across steps: how many steps, over support and query
      * (*both) or the support alone.  NULL or 0: not shuffled. */
     int (*shuffled)(const struct method *m, bool *both);
+
+    /* Whether support and query are one pass even where net.bn does not ask for it: a device
+     * then takes tasks of one size at a time.  NULL: they are not. */
+    bool (*one_pass)(const struct method *m);
 };
 
 const struct method_ops *method_at(int i); /* NULL past the last */

@@ -148,6 +148,11 @@ static void protonet_cost(const struct method *m, const struct shape *shape, dou
     *hvp = 0;
 }
 
+static bool protonet_one_pass(const struct method *m)
+{
+    return ((const struct protonet *)m->state)->joint;
+}
+
 const struct method_ops method_protonet = {
     .name = "protonet",
     .summary = "prototypical networks: distance to class means (Snell et al. 2017)",
@@ -159,4 +164,5 @@ const struct method_ops method_protonet = {
     .meta_grad = protonet_meta_grad,
     .predict = protonet_predict,
     .cost = protonet_cost,
+    .one_pass = protonet_one_pass,
 };

@@ -31,6 +31,18 @@ static struct lesson lesson_at(int first, int support, int query)
     };
 }
 
+/* A kernel set; "together": the specification, given a whole shard at once as a GPU is. */
+static int find_set(const struct kernels **out, const char *name)
+{
+    static struct kernels together;
+    if (strcmp(name, "together") != 0)
+        return kernels_find(out, name);
+    together = kernels_ref64;
+    together.whole_shard = true;
+    *out = &together;
+    return 0;
+}
+
 /* An engine over the test images; `sets` are "section.key=value", ended by NULL. */
 static int open_engine(struct engine **out, struct method *m, const char *kernels, int threads,
                        int meta_batch, const char *method, const char *const *sets)
@@ -45,7 +57,7 @@ static int open_engine(struct engine **out, struct method *m, const char *kernel
                                .seed = 5,
                                .largest = {1, 9, 9}};
     fill_pixels();
-    int err = kernels_find(&spec.kernels, kernels);
+    int err = find_set(&spec.kernels, kernels);
     if (!err)
         err = method_open(m, method);
     if (!err)
@@ -203,14 +215,16 @@ TEST(the_update_is_the_same_for_any_number_of_threads)
     }
 }
 
-/* How far the gradient of tasks together is from the mean of theirs one by one. */
-static double shard_error(const char *kernels, const char *method, int support, int query)
+enum { TASKS = 3 };
+
+/* How far the gradient of tasks together is from the mean of theirs one by one.  sizes: of
+ * their supports, then of their queries. */
+static double shard_error(const char *kernels, const char *method, const char *const *sets,
+                          const int (*sizes)[TASKS])
 {
-    enum { TASKS = 3 };
     static double all[4096], one[4096], mean[4096];
     struct method m = {0};
     struct engine *e = NULL;
-    const char *sets[] = {NULL};
     struct lesson tasks[TASKS];
     double loss, off = 0, sum = 0;
     float logits[9 * WAYS];
@@ -218,7 +232,7 @@ static double shard_error(const char *kernels, const char *method, int support, 
     int err = open_engine(&e, &m, kernels, 1, TASKS, method, sets);
     memset(mean, 0, sizeof mean);
     for (int i = 0; i < TASKS; i++)
-        tasks[i] = lesson_at(i * 11, support, query);
+        tasks[i] = lesson_at(i * 11, sizes[0][i], sizes[1][i]);
     for (int i = 0; !err && i < TASKS; i++) {
         err = engine_gradient_one(e, &tasks[i], &loss, logits);
         n = err ? 0 : pull(e, ENGINE_GRADIENT, one);
@@ -240,13 +254,35 @@ static double shard_error(const char *kernels, const char *method, int support, 
 /* A GPU takes tasks together that a CPU takes one by one. */
 TEST(tasks_together_give_the_mean_of_their_gradients)
 {
-    for (int s = 0; kernels_at(s); s++) {
-        const struct kernels *k = kernels_at(s);
+    static const int sizes[][2][TASKS] = {{{5, 5, 5}, {5, 5, 5}},
+                                          {{4, 4, 4}, {6, 6, 6}},
+                                          {{2, 6, 6}, {5, 3, 3}},
+                                          {{3, 5, 4}, {4, 2, 6}}};
+    static const char *const sets[][2] = {
+        {NULL}, {"net.bn=support", NULL}, {"net.bn=running", NULL}};
+    for (int s = -1; s < 0 || kernels_at(s); s++) {
+        const char *name = s < 0 ? "together" : kernels_at(s)->name;
         char why[256];
-        for (int i = 0; k->usable(why, sizeof why) && method_at(i); i++) {
-            CHECK(shard_error(k->name, method_at(i)->name, 5, 5) < 1e-5);
-            CHECK(shard_error(k->name, method_at(i)->name, 4, 6) < 1e-5);
-        }
+        for (int i = 0; (s < 0 || kernels_at(s)->usable(why, sizeof why)) && method_at(i); i++)
+            for (int c = 0; c < 3 * 4; c++)
+                CHECK(shard_error(name, method_at(i)->name, sets[c / 4], sizes[c % 4]) < 1e-5);
+    }
+}
+
+/* The same of passes that hold support and query together, and of shuffled inner batches. */
+TEST(unequal_tasks_together_keep_support_and_query_apart)
+{
+    static const int sizes[2][TASKS] = {{2, 6, 6}, {5, 3, 3}};
+    static const char *const joint[] = {"joint=yes", NULL};
+    static const char *const shuffled[] = {"inner.batching=shuffled", NULL};
+    for (int s = -1; s < 0 || kernels_at(s); s++) {
+        const char *name = s < 0 ? "together" : kernels_at(s)->name;
+        char why[256];
+        if (s >= 0 && !kernels_at(s)->usable(why, sizeof why))
+            continue;
+        CHECK(shard_error(name, "protonet", joint, sizes) < 1e-5);
+        CHECK(shard_error(name, "maml", shuffled, sizes) < 1e-5);
+        CHECK(shard_error(name, "reptile", shuffled, sizes) < 1e-5);
     }
 }
 
@@ -304,5 +340,7 @@ TEST(memory_does_not_grow_with_the_steps)
 
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
       T(the_update_is_the_same_for_any_number_of_threads),
-      T(tasks_together_give_the_mean_of_their_gradients), T(memory_does_not_grow_with_the_steps),
+      T(tasks_together_give_the_mean_of_their_gradients),
+      T(unequal_tasks_together_keep_support_and_query_apart),
+      T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities))
