@@ -1,6 +1,7 @@
 /* progress.c - "omniglot  12800 of 32460  39 %  2 s left", rewritten in place at most
- * ten times a second; and Ctrl-C, which asks work that reports its progress to stop
- * and clean up.  A second Ctrl-C ends the program at once.
+ * ten times a second, or, where no terminal looks on, a line every half minute for the log;
+ * and Ctrl-C, which asks work that reports its progress to stop and clean up.  A second
+ * Ctrl-C ends the program at once.
  */
 #include "cli.h"
 #include "progress.h"
@@ -48,18 +49,20 @@ static void print(const char *what, double done, double total)
     if (strncmp(state.what, what, sizeof state.what - 1) != 0) {
         snprintf(state.what, sizeof state.what, "%s", what);
         state.began = t;
-        state.shown = 0;
+        state.shown = state.terminal ? 0 : t; /* short work leaves no line in a log */
     }
-    if (t - state.shown < 0.1 && done < total)
+    if (t - state.shown < (state.terminal ? 0.1 : 30) && (done < total || !state.terminal))
         return;
     state.shown = t;
-    state.dirty = true;
-    fprintf(stderr, "\r\033[K%s  %.0f", state.what, done);
+    state.dirty = state.terminal;
+    fprintf(stderr, "%s%s  %.0f", state.terminal ? "\r\033[K" : "", state.what, done);
     if (total > 0) {
         fprintf(stderr, " of %.0f  %.0f %%", total, 100 * done / total);
         if (done > 0 && done < total && t - state.began > 1)
             print_left((t - state.began) * (total - done) / done);
     }
+    if (!state.terminal)
+        fputc('\n', stderr);
     fflush(stderr);
 }
 
@@ -71,8 +74,7 @@ static int on_progress(void *user, const char *what, double done, double total)
         sigaction(SIGINT, &action, NULL);
         state.ready = true;
     }
-    if (state.terminal)
-        print(what, done, total);
+    print(what, done, total);
     return stop;
 }
 

@@ -82,7 +82,7 @@ struct sweep {
     char sentence[1024];
 };
 
-/* ---- progress ---- */
+/* ---- progress: of the whole suite, or the time left would be that of none ---- */
 
 struct run_progress {
     struct sweep *w;
@@ -94,16 +94,13 @@ static int report(void *user, double fraction)
     struct run_progress *p = user;
     struct sweep *w = p->w;
     double sum = 0;
-    char what[256];
     pthread_mutex_lock(&w->lock);
     w->fraction[p->run] = fraction;
     for (int i = 0; i < w->suite->n_runs; i++)
         sum += w->fraction[i];
     int stop = w->stop;
     pthread_mutex_unlock(&w->lock);
-    const struct store_run *r = &w->planned[p->run].run;
-    snprintf(what, sizeof what, "%s %s %s", r->bench, r->method, r->labels);
-    return stop ? fail(METE_ESTOPPED, "stopped") : progress(what, sum, w->left);
+    return stop ? fail(METE_ESTOPPED, "stopped") : progress(w->suite->name, sum, w->left);
 }
 
 static void *heartbeat_main(void *user)
