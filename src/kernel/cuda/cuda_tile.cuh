@@ -119,7 +119,7 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
 
 /* `fours` of floats of each row of weights, `used` of them from memory and zeros after that.
  * row_at: how far from the first a staged row lies in memory, or -1, zeros.  Twelve lanes a
- * row, since of 16 channels all 9 taps are three fours each. */
+ * row: 9 taps of 16 channels are 36 fours, three for each. */
 template <int WARPS, class ROW>
 static __device__ __forceinline__ void stage_rows(int rows, int used, int fours, const float *from,
                                                   ROW row_at, float *to, int pitch)
