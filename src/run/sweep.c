@@ -82,7 +82,7 @@ struct sweep {
     char sentence[1024];
 };
 
-/* ---- progress: of the whole suite, or the time left would be that of none ---- */
+/* ---- progress: what is done and left is counted over all runs of the suite ---- */
 
 struct run_progress {
     struct sweep *w;
