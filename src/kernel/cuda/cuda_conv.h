@@ -12,7 +12,9 @@
  *
  * Distances in shared memory (`pitch`) are such that the threads of a warp meet all 32
  * banks.  What ldmatrix reads, rows of 16 bytes, lies 4, 12, 20 or 28 floats apart mod 32;
- * what single threads read, one row per t, 8 or 24.
+ * what single threads read, one row per t, 8 or 24.  Where a convolution steps by two, its
+ * next row of pixels begins two rows further down: a gap there makes the distance what the
+ * row is long, mod 8, so that eight pixels in a row never meet in a bank.
  *
  * In TF32 mode whatever a product reads again (inputs, outputs, dz) is rounded when
  * it is written, and weights when they are multiplied.
@@ -46,6 +48,7 @@ struct picture {
     int h, w, c;
     int before;     /* rows and columns of zeros before the picture */
     int rows, cols; /* with the border */
+    int gap;        /* in a stage that sorts columns: pixels left free after two rows */
     struct divisor by_rows;
 };
 

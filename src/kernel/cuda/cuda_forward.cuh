@@ -42,10 +42,10 @@ static __device__ __forceinline__ int evens_of(const struct conv_args &a)
 }
 
 /* Where a tap reads, from a pixel's corner. */
-static __device__ __forceinline__ int tap_offset(int tap, int cols, int evens, int pitch)
+static __device__ __forceinline__ int tap_offset(int tap, int cols, int evens, int gap, int pitch)
 {
     int x = tap % 3, column = !evens ? x : x == 1 ? evens : x / 2;
-    return tap < 9 ? (tap / 3 * cols + column) * pitch : 0;
+    return tap < 9 ? (tap / 3 * cols + tap / 6 * gap + column) * pitch : 0;
 }
 
 /* Four by four of the sum over taps and channels of a chunk, as they lie in the weights. */
@@ -55,7 +55,7 @@ static __device__ __forceinline__ void fill_offsets(const struct conv_args &a, i
     int width = a.plan.width;
     for (int four = threadIdx.x; four < (9 * p.chunk + 7) / 8 * 2; four += FORWARD_THREADS) {
         int piece = 4 * four / (9 * width), rest = 4 * four % (9 * width);
-        int at = tap_offset(rest / width, a.plan.in.cols, evens_of(a), p.pitch);
+        int at = tap_offset(rest / width, a.plan.in.cols, evens_of(a), a.plan.in.gap, p.pitch);
         offsets[four] = 4 * four < 9 * p.chunk ? at + piece * width + rest % width : 0;
     }
 }
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void multiply(const struct product &p, const f
 
 template <class FIX> static __device__ __forceinline__ constexpr int tap_at(int tap)
 {
-    return tap_offset(tap, FIX::cols, (FIX::cols + 1) / 2, FIX::pitch);
+    return tap_offset(tap, FIX::cols, (FIX::cols + 1) / 2, FIX::gap, FIX::pitch);
 }
 
 /* multiply() where the shape is known and a chunk has 16 channels or more: steps FIRST..LAST-1
@@ -291,7 +291,9 @@ static __device__ __forceinline__ void find_corners(const struct conv_args &a,
 #pragma unroll
     for (int i = 0; i < 32 / each; i++) {
         int row = window_row(a, min(m0 + group * 32 + i * each + mine, s.last - 1), &x) - top;
-        corner[i] = (row * a.plan.in.cols + (a.l.stride == 2 ? x / 2 : x)) * p.pitch;
+        corner[i] =
+            (row * a.plan.in.cols + (row >> 1) * a.plan.in.gap + (a.l.stride == 2 ? x / 2 : x)) *
+            p.pitch;
     }
 }
 

@@ -38,7 +38,7 @@ static struct divisor divisor_of(int by)
 
 static struct picture picture_of(int h, int w, int c, int before, int rows, int cols)
 {
-    return (struct picture){h, w, c, before, rows, cols, divisor_of(rows)};
+    return (struct picture){h, w, c, before, rows, cols, 0, divisor_of(rows)};
 }
 
 /* The least pitch >= floats that spreads neighbours `step` pitches apart over the
@@ -148,7 +148,7 @@ static void forward_size(const struct problem *q, struct product *p)
     int rows = rows_under(q->in, q->n, p->block, l->conv_h, l->conv_w, l->stride, 3);
     p->pitch = matrix_pitch(p->chunk);
     p->weights = matrix_pitch((9 * p->chunk + 7) / 8 * 8);
-    p->picture_floats = rows * q->in->cols * p->pitch;
+    p->picture_floats = (rows * q->in->cols + (rows + 1) / 2 * q->in->gap) * p->pitch;
     p->stage_floats = p->picture_floats + q->slice * p->weights;
 }
 
@@ -252,8 +252,10 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
     int s = l->stride, border = s == 1 ? 2 : 1, outputs = c->b->n * l->out_h * l->out_w;
     *plan = (struct conv_plan){
         .by_w = divisor_of(l->conv_w), .by_h = divisor_of(l->conv_h), .width = together(l->in_c)};
-    plan->in = picture_of(l->in_h, l->in_w, channels(l->in_c), 1, (l->conv_h - 1) * s + 3,
-                          (l->conv_w - 1) * s + 3);
+    plan->in = picture_of(l->in_h, l->in_w, channels(l->in_c), 1,
+                          (l->conv_h - 1) * s + 3 + (s == 2), (l->conv_w - 1) * s + 3);
+    if (s == 2) /* an even number of rows an image, so that gaps come between windows */
+        plan->in.gap = (l->conv_w + 8 - 2 * plan->in.cols % 8) % 8;
     plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,
                           l->conv_w + border);
     plan->norm_splits =

@@ -46,7 +46,8 @@ template <int SHAPE> struct known {
     static constexpr int h = shapes[SHAPE].h, w = shapes[SHAPE].w, c = shapes[SHAPE].c;
     static constexpr int filters = shapes[SHAPE].filters;
     static constexpr int conv_h = (h + 1) / 2, conv_w = (w + 1) / 2;
-    static constexpr int rows = conv_h * 2 + 1, cols = conv_w * 2 + 1; /* of the bordered input */
+    static constexpr int rows = conv_h * 2 + 2, cols = conv_w * 2 + 1; /* of the bordered input */
+    static constexpr int gap = (conv_w + 8 - 2 * cols % 8) % 8;
 };
 
 /* The layer itself. */
@@ -63,14 +64,9 @@ template <int SHAPE> static __host__ __device__ __forceinline__ void fix_layer(s
     a.in_c = K::c;
     a.plan.width = K::c < SLICE ? K::c : SLICE; /* together() */
     a.out_c = a.out_rows = K::filters;
-    a.plan.in = {K::h, K::w, K::c, 1, K::rows, K::cols, {known_factor(K::rows), 0}};
-    a.plan.dz = {K::conv_h,
-                 K::conv_w,
-                 K::filters,
-                 0,
-                 K::conv_h + 1,
-                 K::conv_w + 1,
-                 {known_factor(K::conv_h + 1), 0}};
+    a.plan.in = {K::h, K::w, K::c, 1, K::rows, K::cols, K::gap, {known_factor(K::rows), 0}};
+    a.plan.dz = {K::conv_h,     K::conv_w,     K::filters, 0,
+                 K::conv_h + 1, K::conv_w + 1, 0,          {known_factor(K::conv_h + 1), 0}};
     a.plan.by_w = {known_factor(K::conv_w), 0};
     a.plan.by_h = {known_factor(K::conv_h), 0};
 }
@@ -87,7 +83,7 @@ struct any_shape {
  * warps have pixels of their own. */
 template <int SHAPE, int CHUNK, int NT> struct fix_forward {
     static constexpr bool known = true;
-    static constexpr int chunk = CHUNK, cols = ::known<SHAPE>::cols;
+    static constexpr int chunk = CHUNK, cols = ::known<SHAPE>::cols, gap = ::known<SHAPE>::gap;
     static constexpr int pitch = known_matrix_pitch(CHUNK);
     static constexpr int weights = known_matrix_pitch((9 * CHUNK + 7) / 8 * 8);
     static __host__ __device__ __forceinline__ void in(struct conv_args &a)

@@ -97,6 +97,7 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
     int shift = log2_of(chunk) - 2, lane = threadIdx.x % 32, c = (lane & ((1 << shift) - 1)) * 4;
     int x0 = lane >> shift, step = 32 >> shift, line = p.cols * pitch;
     int turns = (p.cols + step - 1) >> (5 - shift);
+    int gap = evens ? p.gap * pitch : 0;
     bool mine = c0 + c < p.c;
     int column = evens ? x0 / 2 + (x0 & 1) * evens : x0, stride = evens ? step / 2 : step;
     uint32_t out = shared_address(to) + 4 * (column * pitch + c);
@@ -106,7 +107,7 @@ static __device__ __forceinline__ void stage_picture(const struct picture &p, co
         int image = divide(first + row, p.by_rows), y = first + row - image * p.rows - p.before;
         bool real = mine && image < n && (unsigned)y < (unsigned)p.h;
         const float *source = in + (image * p.h + y) * p.w * p.c;
-        uint32_t target = out + 4 * row * line;
+        uint32_t target = out + 4 * (row * line + (row >> 1) * gap);
 #pragma unroll
         for (int i = 0; i < turns; i++) {
             int x = x0 + i * step;
