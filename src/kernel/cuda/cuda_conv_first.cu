@@ -17,15 +17,39 @@ enum {
     FIRST_DZ = 24, /* floats between pixels of dz: SLICE of them, one pixel per t */
 };
 
-/* A block's shared memory. */
+/* A block's shared memory.  kept: z and dout of the part's first batch, each thread's own:
+ * they are copied there while the last one is read, and not read again. */
 struct first {
     float *x, *dz;
     int *corner; /* where each pixel's window begins in x */
+    float *kept;
 };
 
 static __host__ __device__ __forceinline__ size_t first_floats(const struct conv_args &a)
 {
     return (size_t)a.plan.first_rows * a.plan.in.cols * FEW + FIRST_PIXELS * (FIRST_DZ + 1);
+}
+
+enum { KEPT_FLOATS = 2 * FIRST_PIXELS * SLICE };
+
+/* Begins to copy four channels of the batch at p: of z, or (which = 1) of dout. */
+static __device__ __forceinline__ void keep_batch(const struct conv_args &a, const float *from,
+                                                  int which, int p, const struct first &m)
+{
+#pragma unroll
+    for (int u = 0; u < FIRST_PIXELS / STEP; u++)
+        copy16(m.kept + ((which * FIRST_PIXELS / STEP + u) * THREADS + threadIdx.x) * 4,
+               from + (p + u * STEP) * a.out_c, true);
+}
+
+static __device__ __forceinline__ void take_kept(struct reading<1> &r, int u, const struct first &m)
+{
+    const float *at = m.kept + (u * THREADS + threadIdx.x) * 4;
+    float4 z = *(const float4 *)at;
+    float4 dout = *(const float4 *)(at + FIRST_PIXELS / STEP * THREADS * 4);
+    r.at[0] = 0;
+    r.z[0][0] = z.x, r.z[0][1] = z.y, r.z[0][2] = z.z, r.z[0][3] = z.w;
+    r.dout[0] = dout.x, r.dout[1] = dout.y, r.dout[2] = dout.z, r.dout[3] = dout.w;
 }
 
 /* Begins to copy the picture under pixels first..end-1. */
@@ -130,16 +154,34 @@ static __global__ void __launch_bounds__(THREADS, 2)
     const struct part s = part_of(a, task, c0, part, splits);
     const struct planes k = planes_of<TANGENT>(a, task, c0 + threadIdx.x % 4 * 4);
     const struct first m = {dynamic + FIRST_PIXELS * FIRST_DZ, dynamic,
-                            (int *)(dynamic + first_floats(a) - FIRST_PIXELS)};
+                            (int *)(dynamic + first_floats(a) - FIRST_PIXELS),
+                            dynamic + first_floats(a)};
     int base = s.last > s.first ? s.first + (s.last - 1 - s.first) / PIXELS * PIXELS : -1;
     int column[FIRST_TILES], counted = s.stat * a.l.out_h * a.l.out_w;
+    bool keeps = !TANGENT && base > s.first; /* the first batch, which is a whole one */
     if (base >= 0)
         stage_first(a, s, base, s.last, m);
+    if (keeps)
+        keep_batch(a, k.z, 0, s.first + threadIdx.x / 4, m);
     wait_for_previous();
+    if (keeps)
+        keep_batch(a, k.dout, 1, s.first + threadIdx.x / 4, m);
+    copies_end();
     struct reading<1> r[BATCH];
     struct few<4> f;
+    struct part rest = s;
+    rest.first += keeps ? (int)PIXELS : 0;
     float acc[FIRST_TILES][4] = {};
-    int kept = sum_slice<1, TANGENT, false>(a, s, k, splits, part == 0, f, r, &sums, &ch);
+    auto add_kept = [&](const struct few<4> &few, float(&sum)[3][4]) {
+        copies_wait<0>();
+        for (int u = 0; keeps && u < BATCH; u++) {
+            struct reading<1> one;
+            take_kept(one, u, m);
+            count_pixel<1, TANGENT>(few, one, sum);
+        }
+    };
+    int kept =
+        sum_slice<1, TANGENT, false>(a, rest, k, splits, part == 0, f, r, &sums, &ch, add_kept);
 #pragma unroll
     for (int n = 0; n < FIRST_TILES; n++) {
         int tap = 2 * n + threadIdx.x % 32 / 16, c = threadIdx.x % 16 / 4;
@@ -153,7 +195,10 @@ static __global__ void __launch_bounds__(THREADS, 2)
             load_few<4, TANGENT>(f, &ch, threadIdx.x % 4 * 4);
         }
         put_batch<TANGENT>(f, r, p, s.last, counted, m);
-        if (first > s.first && p - PIXELS != kept) /* under way while this one is multiplied */
+        if (keeps && first == s.first + PIXELS)
+            for (int u = 0; u < BATCH; u++)
+                take_kept(r[u], u, m);
+        else if (first > s.first && p - PIXELS != kept) /* while this one is multiplied */
             read_batch<1, TANGENT>(a, k, p - PIXELS, s.last, r);
         copies_wait<0>();
         __syncthreads();
@@ -182,7 +227,7 @@ extern "C" bool cuda_conv_first(struct device *d, struct conv_args *a)
                      .y = (unsigned)a->tasks,
                      .threads = THREADS,
                      .cluster = (unsigned)splits,
-                     .shared = first_floats(*a) * sizeof(float)};
+                     .shared = (first_floats(*a) + KEPT_FLOATS) * sizeof(float)};
     cuda_launch(d, kernel, g, a, "first backward");
     return true;
 }
