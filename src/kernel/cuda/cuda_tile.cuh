@@ -250,14 +250,16 @@ static __device__ __forceinline__ void sums_begin(struct sums<NW, NS, CHANNELS> 
 {
     if (splits == 1)
         return;
+    uint32_t at = shared_address(&s->sent);
     if (threadIdx.x == 0) {
-        uint32_t at = shared_address(&s->sent);
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncwarp(); /* racecheck takes the two for accesses of different lanes */
+    if (threadIdx.x == 0)
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at),
                      "r"(splits * used * CHANNELS * (int)sizeof(double))
                      : "memory");
-    }
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
