@@ -47,7 +47,7 @@ static double train_on(struct experiment *x, const struct episode *episodes, int
     for (int i = 0; i + 32 <= n; i += 32) {
         for (int j = 0; j < 32; j++)
             lessons[j] = lesson_of(&episodes[i + j], 0);
-        if (engine_step(x->engine, lessons, 32, NULL))
+        if (engine_step(x->engine, lessons, 32))
             give_up();
     }
     return now() - start;

@@ -170,10 +170,14 @@ static int open_lanes(struct engine *e)
 static int open_vectors(struct engine *e)
 {
     int slots = e->k->whole_shard ? 1 : groups_of(e->meta_batch);
-    size_t bytes = whole_pages(vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots));
+    bool later = e->k->whole_shard && e->k->elem == sizeof *e->losses; /* axpy adds losses up */
+    size_t vectors = vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots);
+    size_t bytes = whole_pages(vectors + (size_t)e->meta_batch * sizeof *e->losses);
     int err = e->k->alloc(e->dev, bytes, &e->vectors);
     if (err)
         return err;
+    if (later)
+        e->loss_parts = (char *)e->vectors + vectors;
     e->vectors_bytes = bytes;
     e->planned += bytes;
     net_init(&e->net, e->dev, e->seed, vector_at(e, VECTOR_THETA));
@@ -271,7 +275,6 @@ struct step {
     const struct lesson *tasks;
     int n;
     bool update;
-    bool loss; /* is wanted */
     struct adam adam;
     float *logits; /* where those of the first task are wanted */
 };
@@ -314,17 +317,23 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
-    int64_t same[] = {tasks, shape.support, shape.query, f.support.count != NULL, p.wanted, add};
+    int64_t same[] = {tasks,    shape.support, shape.query, f.support.count != NULL,
+                      p.wanted, add,           s->update,   s->n};
     struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
-    if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 6), &p)) {
+    struct vec parts = {e->loss_parts, 0};
+    bool later = s->update && e->loss_parts;
+    if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 8), &p)) {
         e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
         if (!direct)
             e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
+        if (later)
+            e->k->axpy(lane->dev, 1, (size_t)tasks, parts, parts, 1.0 / s->n,
+                       (struct vec){p.loss, 0});
         if (replays)
             replay_end(replays, lane, &p);
     }
-    if (!s->loss && e->k->whole_shard)
-        return 0; /* nobody waits for it: the device works on */
+    if (later)
+        return 0; /* nobody waits: the device works on */
     e->k->download(lane->dev, e->losses + first, p.loss, (size_t)tasks * sizeof *p.loss);
     if (s->logits)
         fetch_logits(e, lane, &p, lessons[0].query.n, s->logits);
@@ -416,19 +425,40 @@ static int run_step(struct step *s, double *mean_loss)
     double sum = 0;
     for (int i = 0; i < s->n; i++)
         sum += e->losses[i];
-    if (mean_loss)
-        *mean_loss = sum / s->n;
+    *mean_loss = sum / s->n;
     return err;
 }
 
-int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
+int engine_step(struct engine *e, const struct lesson *tasks, int n)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true, .loss = mean_loss};
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true};
+    double loss = 0;
     s.adam = (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps + 1};
-    int err = run_step(&s, mean_loss);
-    if (!err)
-        e->steps++;
-    return err;
+    int err = run_step(&s, &loss);
+    if (err)
+        return err;
+    e->steps++;
+    e->loss_steps++;
+    e->loss_sum += loss; /* or later, from the parts */
+    return 0;
+}
+
+int engine_losses(struct engine *e, bool restart, double *mean)
+{
+    size_t n = (size_t)e->meta_batch, bytes = n * sizeof *e->losses;
+    if (e->loss_parts) {
+        e->k->download(e->dev, e->losses, e->loss_parts, bytes);
+        e->loss_sum = 0;
+        for (size_t i = 0; i < n; i++)
+            e->loss_sum += e->losses[i];
+    }
+    *mean = e->loss_steps ? e->loss_sum / e->loss_steps : NAN;
+    if (restart) {
+        if (e->loss_parts)
+            e->k->zero(e->dev, e->loss_parts, bytes);
+        e->loss_sum = e->loss_steps = 0;
+    }
+    return e->k->sync(e->dev);
 }
 
 int engine_wait(struct engine *e)
@@ -438,14 +468,14 @@ int engine_wait(struct engine *e)
 
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n, .loss = true};
+    struct step s = {.e = e, .tasks = tasks, .n = n};
     e->gradient_tasks = n;
     return run_step(&s, mean_loss);
 }
 
 int engine_gradient_one(struct engine *e, const struct lesson *task, double *loss, float *logits)
 {
-    struct step s = {.e = e, .tasks = task, .n = 1, .loss = true, .logits = logits};
+    struct step s = {.e = e, .tasks = task, .n = 1, .logits = logits};
     struct shape shape = shape_of(task, 1);
     struct lane measured = measure_lane(e, &shape, true);
     e->gradient_tasks = 1;
@@ -526,6 +556,11 @@ struct pool *engine_pool(struct engine *e)
 int engine_lanes(const struct engine *e)
 {
     return e->n_lanes;
+}
+
+bool engine_whole(const struct engine *e)
+{
+    return e->k->whole_shard;
 }
 
 size_t engine_bytes_planned(const struct engine *e)

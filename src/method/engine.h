@@ -42,15 +42,17 @@ void engine_close(struct engine *e); /* NULL is fine */
 const struct net *engine_net(const struct engine *e);
 struct pool *engine_pool(struct engine *e);
 int engine_lanes(const struct engine *e);
+bool engine_whole(const struct engine *e); /* takes many tasks in one call: a GPU */
 size_t engine_bytes_planned(const struct engine *e); /* working memory, before the first step */
 double engine_flops(const struct engine *e,
                     const struct shape *shape); /* of one task's meta-gradient */
 
-/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.
- * Where the loss is not wanted (NULL) a GPU is left to work on by itself: a failure
- * shows in a later call, or in engine_wait. */
-int engine_step(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
+/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU is
+ * left to work on by itself: a failure shows in a later call, or in engine_wait. */
+int engine_step(struct engine *e, const struct lesson *tasks, int n);
 int engine_wait(struct engine *e); /* until all steps are done */
+/* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */
+int engine_losses(struct engine *e, bool restart, double *mean);
 /* The mean meta-gradient alone, left where engine_gradient_get finds it. */
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
 

@@ -37,7 +37,10 @@ struct engine {
     int n_lanes;
     void *vectors;
     size_t vectors_bytes, planned;
-    float *losses; /* (meta_batch) of the last step */
+    float *losses;    /* (meta_batch) of the last step */
+    double loss_sum;  /* the steps' mean losses, since the last restart */
+    int loss_steps;   /* how many */
+    void *loss_parts; /* (meta_batch) on a device that works on by itself: that sum, in parts */
     struct replays replays;
 };
 

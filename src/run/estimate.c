@@ -4,49 +4,57 @@
  * tasks of the very run, on one thread.
  */
 #include "run/sweep.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Seconds for one task each of: buying, training, validating or testing. */
 struct rates {
     double buy, train, val, test[TEST_SHOTS_MAX];
 };
 
-enum { SAMPLE = 8 }; /* tasks measured of each kind */
+/* Tasks measured of each kind: a few, or as many as a device takes at once. */
+static int sample_of(const struct experiment *x)
+{
+    enum { SAMPLE = 8 };
+    int batch = x->setup.train.meta_batch;
+    return batch < SAMPLE || engine_whole(x->engine) ? batch : SAMPLE;
+}
 
 static int measure_training(struct experiment *x, struct rates *r)
 {
+    enum { WARM = 2 }; /* the first step touches all memory, a GPU records the second */
     struct label_model model = label_model_of(engine_learner(x->engine));
-    struct episode episodes[SAMPLE];
-    struct lesson lessons[SAMPLE];
-    int n = 0, batch = x->setup.train.meta_batch < SAMPLE ? x->setup.train.meta_batch : SAMPLE;
+    int n = 0, batch = sample_of(x);
+    struct episode *episodes = mem_array((size_t)batch, sizeof *episodes);
+    struct lesson *lessons = mem_array((size_t)batch, sizeof *lessons);
     struct label_request q = {
         .tasks = x->train, .part = SPLIT_TRAIN, .n = batch, .ledger = x->ledger, .model = &model};
-    double start = now();
+    double start = seconds_now();
     int err = labeller_buy(&x->setup.labeller, &q, episodes, &n);
     if (err)
-        return err;
-    r->buy = (now() - start) / n;
+        goto out;
+    r->buy = (seconds_now() - start) / n;
     for (int i = 0; i < n; i++)
         lessons[i] = lesson_of(&episodes[i], 0);
-    err = engine_step(x->engine, lessons, n, NULL); /* the first touches all memory */
-    start = now();
+    for (int i = 0; i < WARM && !err; i++)
+        err = engine_step(x->engine, lessons, n);
+    if (!err)
+        err = engine_wait(x->engine);
+    start = seconds_now();
     for (int i = 0; i < 2 && !err; i++)
-        err = engine_step(x->engine, lessons, n, NULL);
-    r->train = (now() - start) / (2 * n);
+        err = engine_step(x->engine, lessons, n);
+    if (!err)
+        err = engine_wait(x->engine);
+    r->train = (seconds_now() - start) / (2 * n);
     for (int i = 0; i < n; i++)
         episode_release(&episodes[i]);
+out:
+    free(episodes);
+    free(lessons);
     return err;
 }
 
@@ -55,10 +63,11 @@ static int measure_test(struct experiment *x, const struct tasks *t, bool before
     struct score score;
     struct evaluation what = {
         .tasks = t, .part = SPLIT_VAL, .support = &x->judge, .before = before};
-    what.n = tasks_count(t, SPLIT_VAL) < SAMPLE ? (int)tasks_count(t, SPLIT_VAL) : SAMPLE;
-    double start = now();
+    int64_t count = tasks_count(t, SPLIT_VAL);
+    what.n = count < sample_of(x) ? (int)count : sample_of(x);
+    double start = seconds_now();
     int err = evaluate(x->engine, &what, &score);
-    *seconds = (now() - start) / what.n;
+    *seconds = (seconds_now() - start) / what.n;
     if (!err)
         score_release(&score);
     return err;

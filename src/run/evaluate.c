@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 32 }; /* tasks adapted side by side; changes no result */
+/* Tasks adapted side by side, which changes no result; a GPU is given more, as long as their
+ * images stay below IMAGES. */
+enum { CHUNK = 32, CHUNK_MAX = 256, IMAGES = 4096 };
 
 struct tally {
     double accuracy, loss;
@@ -62,9 +64,9 @@ static void hash_task(uint64_t *hash, const struct episode *e)
 }
 
 struct chunk {
-    struct episode episodes[CHUNK];
-    struct items support[CHUNK], none[CHUNK], query[CHUNK];
-    float *probs[CHUNK];
+    struct episode episodes[CHUNK_MAX];
+    struct items support[CHUNK_MAX], none[CHUNK_MAX], query[CHUNK_MAX];
+    float *probs[CHUNK_MAX];
     int n;
 };
 
@@ -125,8 +127,17 @@ static void summarise(struct score *s)
     free(accuracy);
 }
 
+static int chunk_of(const struct engine *e, const struct evaluation *what)
+{
+    int chunk = CHUNK, images = tasks_max_labels(what->tasks) + tasks_max_query(what->tasks);
+    while (engine_whole(e) && !what->given && 2 * chunk <= CHUNK_MAX && 2 * chunk * images < IMAGES)
+        chunk *= 2;
+    return chunk;
+}
+
 int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
 {
+    int chunk = chunk_of(e, what);
     struct score score = {.rows = mem_array((size_t)what->n, sizeof *score.rows),
                           .n = what->n,
                           .tasks_hash = 0xcbf29ce484222325u};
@@ -136,11 +147,11 @@ int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
     struct label_model model = label_model_of(engine_learner(e));
     param_defaults(budget_params, &free_of_charge);
     int err = ledger_open(&ledger, what->tasks, &free_of_charge, 0, false);
-    for (int first = 0; first < what->n && !err; first += CHUNK) {
+    for (int first = 0; first < what->n && !err; first += chunk) {
         struct label_request q = {.tasks = what->tasks,
                                   .part = what->part,
                                   .first = first,
-                                  .n = what->n - first < CHUNK ? what->n - first : CHUNK,
+                                  .n = what->n - first < chunk ? what->n - first : chunk,
                                   .ledger = ledger,
                                   .model = &model,
                                   .threads = engine_pool(e)};

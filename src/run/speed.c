@@ -4,6 +4,7 @@
  * is not timed.  A step is a whole meta-update: gradients, their sum, the optimiser.
  */
 #include "run/setup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "task/bench.h"
@@ -12,14 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Resident memory of this process, in bytes. */
 static size_t resident(void)
@@ -87,13 +80,13 @@ static int by_value(const void *a, const void *b)
 /* The seconds a step takes in a round of `steps`, the device's last work included. */
 static int time_round(struct engine *e, const struct load *l, int tasks, int steps, double *each)
 {
-    double start = now();
+    double start = seconds_now();
     int err = 0;
     for (int i = 0; i < steps && !err; i++)
-        err = engine_step(e, l->tasks, tasks, NULL);
+        err = engine_step(e, l->tasks, tasks);
     if (!err)
         err = engine_wait(e);
-    *each = (now() - start) / steps;
+    *each = (seconds_now() - start) / steps;
     return err;
 }
 
@@ -108,7 +101,7 @@ static int time_steps(struct engine *e, const struct load *l, int tasks, double 
     for (int i = 0; i < WARM && !err; i++) /* caches, and a GPU's recording */
         err = time_round(e, l, tasks, 1, &one);
     int steps = one < 5e-3 ? (int)(5e-3 / one) + 1 : 1;
-    for (double start = now(); !err && n < MOST && (n < 3 || now() - start < seconds); n++)
+    for (double start = seconds_now(); !err && n < MOST && (n < 3 || seconds_now() - start < seconds); n++)
         err = time_round(e, l, tasks, steps, &times[n]);
     qsort(times, (size_t)n, sizeof *times, by_value);
     *median = n ? times[n / 2] : 0;
@@ -138,12 +131,12 @@ static int race_one(void *user, int run, int lane)
     for (int i = 0; i < 3 && !err; i++)
         err = time_round(e, r->load, tasks, 1, &one);
     pthread_barrier_wait(&r->start);
-    double start = now();
-    while (!err && (steps == 0 || now() - start < r->seconds)) {
+    double start = seconds_now();
+    while (!err && (steps == 0 || seconds_now() - start < r->seconds)) {
         err = time_round(e, r->load, tasks, 4, &one);
         steps += 4;
     }
-    r->tasks_per_s[run] = steps * tasks / (now() - start);
+    r->tasks_per_s[run] = steps * tasks / (seconds_now() - start);
     engine_close(e);
     return err;
 }

@@ -1,13 +1,17 @@
 /* train.c - Algorithm 1, and the classical regime (a fresh task every time). */
 #include "run/train.h"
 #include "run/weights.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUY_AT_ONCE = 256 }; /* tasks asked for in one call, so that progress can show */
+enum {
+    BUY_AT_ONCE = 256, /* tasks asked for in one call, so that progress can show */
+    LOOK_EVERY = 16    /* steps that a GPU is left to itself */
+};
 
 void trainer_release(struct trainer *t)
 {
@@ -70,7 +74,7 @@ static int grow(struct trainer *t)
 }
 
 /* One meta-update over tasks of the collection, or over fresh ones. */
-static int update(struct trainer *t, struct lesson *lessons, struct episode *fresh, double *loss)
+static int update(struct trainer *t, struct lesson *lessons, struct episode *fresh)
 {
     int batch = t->setup->train.meta_batch, n = 0, err = 0;
     if (classical(t)) {
@@ -82,7 +86,7 @@ static int update(struct trainer *t, struct lesson *lessons, struct episode *fre
                              lessons);
     }
     if (!err)
-        err = engine_step(t->engine, lessons, n, loss);
+        err = engine_step(t->engine, lessons, n);
     for (int i = 0; classical(t) && i < n; i++)
         episode_release(&fresh[i]);
     return err;
@@ -92,17 +96,37 @@ static int diverged(const struct trainer *t, double loss)
 {
     return fail(
         METE_EDIVERGE,
-        "training diverged at step %lld: the loss is %g; try a smaller outer.lr or inner.lr",
-        (long long)t->step + 1, loss);
+        "training diverged by step %lld: the loss is %g; try a smaller outer.lr or inner.lr",
+        (long long)t->step, loss);
+}
+
+/* A checkpoint, where the last one is long ago as against the time it took: where a disk is
+ * slower than the training, saving should not be what a run does. */
+static int save(struct trainer *t)
+{
+    enum { APART = 20 };
+    double start = seconds_now();
+    if (t->saved_at > 0 && start - t->saved_at < APART * t->save_took)
+        return 0;
+    int err = checkpoint_write(t);
+    t->saved_at = seconds_now();
+    t->save_took = t->saved_at - start;
+    return err;
 }
 
 static int validate(struct trainer *t)
 {
     struct score score;
     struct ledger_totals totals = ledger_totals(t->ledger);
+    double loss;
+    int err = engine_losses(t->engine, true, &loss);
+    if (err)
+        return err;
+    if (!isfinite(loss))
+        return diverged(t, loss);
     if (!engine_finite(t->engine))
         return diverged(t, NAN);
-    int err = evaluate(t->engine, &t->validation, &score);
+    err = evaluate(t->engine, &t->validation, &score);
     if (err)
         return err;
     t->history = mem_grow(t->history, (size_t)t->n_history + 1, sizeof *t->history);
@@ -111,11 +135,10 @@ static int validate(struct trainer *t)
                                   .shots = t->setup->train.val_shots,
                                   .tasks = totals.tasks,
                                   .labels = totals.labels,
-                                  .train_loss = t->losses ? t->loss_sum / t->losses : NAN,
+                                  .train_loss = loss,
                                   .accuracy = score.accuracy,
                                   .half = score.half,
                                   .loss = score.loss};
-    t->loss_sum = t->losses = 0;
     if (!t->best || score.accuracy > t->best_accuracy) {
         if (!t->best)
             t->best = mem_array(weights_len(engine_net(t->engine)), sizeof *t->best);
@@ -124,26 +147,32 @@ static int validate(struct trainer *t)
         t->best_accuracy = score.accuracy;
     }
     score_release(&score);
-    return t->folder ? checkpoint_write(t) : 0;
+    return t->folder ? save(t) : 0;
+}
+
+/* The loss is looked at now and then: a run that has diverged should not go on for long, and
+ * what has been asked of a GPU should not be far ahead of what it has done. */
+static int look(struct trainer *t)
+{
+    double loss;
+    int err = engine_losses(t->engine, false, &loss);
+    return !err && !isfinite(loss) ? diverged(t, loss) : err;
 }
 
 static int train_steps(struct trainer *t, struct lesson *lessons, struct episode *fresh)
 {
     const struct train_settings *s = &t->setup->train;
     while (t->step < s->steps) {
-        double loss = 0;
         int err = classical(t) ? 0 : grow(t);
         if (!err)
-            err = update(t, lessons, fresh, &loss);
-        if (!err && !isfinite(loss))
-            err = diverged(t, loss);
+            err = update(t, lessons, fresh);
         if (err)
             return err;
         t->step++;
-        t->loss_sum += loss;
-        t->losses++;
         if (t->step % s->validate_every == 0 || t->step == s->steps)
             err = validate(t);
+        else if (t->step % LOOK_EVERY == 0)
+            err = look(t);
         if (!err)
             err = report(t);
         if (err)

@@ -33,9 +33,8 @@ struct trainer {
     float *best; /* weights of the best validation, or NULL */
     int64_t best_step;
     double best_accuracy;
-    int written;     /* tasks in the collection on disk */
-    double loss_sum; /* since the last validation */
-    int losses;
+    int written;                /* tasks in the collection on disk */
+    double saved_at, save_took; /* the last checkpoint: when, and for how long; in seconds */
 };
 
 /* Goes on from the folder's checkpoint where there is one, to the last step. */

@@ -37,7 +37,7 @@ int field_train(const struct field *f, int without, field_fn *watch, void *user,
         err = watch(user, e, 0);
     for (int step = 1; step <= f->setup.train.steps && !err; step++) {
         int n = draw_batch(f, step, without, lessons);
-        err = engine_step(e, lessons, n, NULL);
+        err = engine_step(e, lessons, n);
         if (!err && watch)
             err = watch(user, e, step);
     }

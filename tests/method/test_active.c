@@ -130,7 +130,7 @@ static int train(struct world *w, int steps)
             lessons[i] = (struct lesson){.support = {e[i].support, e[i].support_label, 5},
                                          .query = {e[i].query, e[i].query_label, 5}};
         if (!err)
-            err = engine_step(w->engine, lessons, n, NULL);
+            err = engine_step(w->engine, lessons, n);
         for (int i = 0; i < n; i++)
             episode_release(&e[i]);
     }

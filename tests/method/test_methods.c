@@ -31,13 +31,15 @@ static struct lesson lesson_at(int first, int support, int query)
     };
 }
 
-/* A kernel set; "together": the specification, given a whole shard at once as a GPU is. */
+/* A kernel set; "together": the specification, given a whole shard at once as a GPU is;
+ * "floats": that in floats. */
 static int find_set(const struct kernels **out, const char *name)
 {
     static struct kernels together;
-    if (strcmp(name, "together") != 0)
+    bool floats = strcmp(name, "floats") == 0;
+    if (!floats && strcmp(name, "together") != 0)
         return kernels_find(out, name);
-    together = kernels_ref64;
+    together = floats ? kernels_ref : kernels_ref64;
     together.whole_shard = true;
     *out = &together;
     return 0;
@@ -195,7 +197,7 @@ static int train_a_little(const char *method, int threads, double *x)
     for (int i = 0; i < 7; i++)
         tasks[i] = lesson_at(i * 3, 4 + i % 3, 5 + i % 2);
     for (int step = 0; !err && step < 3; step++)
-        err = engine_step(e, tasks, 7 - step, NULL);
+        err = engine_step(e, tasks, 7 - step);
     size_t n = err ? 0 : pull(e, ENGINE_THETA, x);
     engine_close(e);
     method_close(&m);
@@ -212,6 +214,49 @@ TEST(the_update_is_the_same_for_any_number_of_threads)
             CHECK_EQ(train_a_little(method_at(i)->name, threads, many), n);
             CHECK(memcmp(one, many, (size_t)n * sizeof *one) == 0);
         }
+    }
+}
+
+/* How far the mean loss of some updates is from what the tasks' losses were before each; the
+ * tasks of a meta-batch are unequal, and so are meta-batches. */
+static double loss_error(const char *kernels, const char *const *sets)
+{
+    struct method m = {0};
+    struct engine *e = NULL;
+    struct lesson tasks[7];
+    double sum = 0, mean = NAN, worst = 0;
+    int err = open_engine(&e, &m, kernels, 2, 7, "maml", sets);
+    for (int i = 0; i < 7; i++)
+        tasks[i] = lesson_at(i * 3, 4 + i % 3, 5 + i % 2);
+    for (int step = 0; !err && step < 6; step++) {
+        double loss = NAN, since = step < 3 ? step + 1 : step - 2;
+        err = engine_gradient(e, tasks, 7 - step % 2, &loss);
+        sum = step == 3 ? loss : sum + loss; /* it was restarted */
+        if (!err)
+            err = engine_step(e, tasks, 7 - step % 2);
+        if (!err)
+            err = engine_losses(e, step == 2, &mean);
+        worst = fmax(worst, isfinite(mean) ? fabs(mean - sum / since) : INFINITY);
+    }
+    if (!err)
+        err = engine_losses(e, true, &mean) ? 1 : engine_losses(e, true, &mean);
+    worst = isnan(mean) ? worst : INFINITY; /* no step since */
+    engine_close(e);
+    method_close(&m);
+    return err ? INFINITY : worst;
+}
+
+TEST(losses_are_those_of_the_steps)
+{
+    const char *one_shard[] = {NULL}, *several[] = {"net.bn=support", NULL};
+    for (int s = -3; s < 0 || kernels_at(s); s++) {
+        char why[256];
+        if (s >= 0 && !kernels_at(s)->usable(why, sizeof why))
+            continue;
+        const char *name = s < 0 ? (const char *[]){"floats", "together", "cpu"}[s + 3]
+                                 : kernels_at(s)->name;
+        CHECK_NEAR(loss_error(name, one_shard), 0, 2e-5);
+        CHECK_NEAR(loss_error(name, several), 0, 2e-5);
     }
 }
 
@@ -337,7 +382,7 @@ TEST(memory_does_not_grow_with_the_steps)
     size_t after_few = 0;
     CHECK_OK(open_engine(&e, &m, "cpu", 1, 1, "maml", sets));
     for (int step = 0; step < 10000; step++) {
-        CHECK_OK(engine_step(e, &task, 1, NULL));
+        CHECK_OK(engine_step(e, &task, 1));
         if (step == 10)
             after_few = mallinfo2().uordblks;
     }
@@ -348,7 +393,7 @@ TEST(memory_does_not_grow_with_the_steps)
 
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
       T(the_update_is_the_same_for_any_number_of_threads),
-      T(tasks_together_give_the_mean_of_their_gradients),
+      T(losses_are_those_of_the_steps), T(tasks_together_give_the_mean_of_their_gradients),
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities))
