@@ -101,7 +101,8 @@ static int time_steps(struct engine *e, const struct load *l, int tasks, double 
     for (int i = 0; i < WARM && !err; i++) /* caches, and a GPU's recording */
         err = time_round(e, l, tasks, 1, &one);
     int steps = one < 5e-3 ? (int)(5e-3 / one) + 1 : 1;
-    for (double start = seconds_now(); !err && n < MOST && (n < 3 || seconds_now() - start < seconds); n++)
+    for (double start = seconds_now();
+         !err && n < MOST && (n < 3 || seconds_now() - start < seconds); n++)
         err = time_round(e, l, tasks, steps, &times[n]);
     qsort(times, (size_t)n, sizeof *times, by_value);
     *median = n ? times[n / 2] : 0;

@@ -130,15 +130,14 @@ static int validate(struct trainer *t)
     if (err)
         return err;
     t->history = mem_grow(t->history, (size_t)t->n_history + 1, sizeof *t->history);
-    t->history[t->n_history++] =
-        (struct store_checkpoint){.step = t->step,
-                                  .shots = t->setup->train.val_shots,
-                                  .tasks = totals.tasks,
-                                  .labels = totals.labels,
-                                  .train_loss = loss,
-                                  .accuracy = score.accuracy,
-                                  .half = score.half,
-                                  .loss = score.loss};
+    t->history[t->n_history++] = (struct store_checkpoint){.step = t->step,
+                                                           .shots = t->setup->train.val_shots,
+                                                           .tasks = totals.tasks,
+                                                           .labels = totals.labels,
+                                                           .train_loss = loss,
+                                                           .accuracy = score.accuracy,
+                                                           .half = score.half,
+                                                           .loss = score.loss};
     if (!t->best || score.accuracy > t->best_accuracy) {
         if (!t->best)
             t->best = mem_array(weights_len(engine_net(t->engine)), sizeof *t->best);

@@ -253,8 +253,8 @@ TEST(losses_are_those_of_the_steps)
         char why[256];
         if (s >= 0 && !kernels_at(s)->usable(why, sizeof why))
             continue;
-        const char *name = s < 0 ? (const char *[]){"floats", "together", "cpu"}[s + 3]
-                                 : kernels_at(s)->name;
+        const char *name =
+            s < 0 ? (const char *[]){"floats", "together", "cpu"}[s + 3] : kernels_at(s)->name;
         CHECK_NEAR(loss_error(name, one_shard), 0, 2e-5);
         CHECK_NEAR(loss_error(name, several), 0, 2e-5);
     }
@@ -392,8 +392,8 @@ TEST(memory_does_not_grow_with_the_steps)
 }
 
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
-      T(the_update_is_the_same_for_any_number_of_threads),
-      T(losses_are_those_of_the_steps), T(tasks_together_give_the_mean_of_their_gradients),
+      T(the_update_is_the_same_for_any_number_of_threads), T(losses_are_those_of_the_steps),
+      T(tasks_together_give_the_mean_of_their_gradients),
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities))

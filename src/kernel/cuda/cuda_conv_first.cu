@@ -111,6 +111,10 @@ static __device__ __forceinline__ void keep_first(const struct conv_args &a, con
     int row = four / FIRST_FOURS, tap = four % FIRST_FOURS;
     float *mine = shared + threadIdx.x / 32 * TILE + 2 * g * FIRST_COLUMNS + 2 * t;
     float *total = shared + WARPS * TILE + four * 4, sum[1][4] = {};
+    const size_t at[1] = {a.l.offset[TENSOR_WEIGHT] + (size_t)((s.c0 + row) * 9 + tap) * FEW};
+    const bool real[1] = {four < TILE / 4 && tap < 9 && (row & (splits - 1)) == part};
+    struct olds<1, 4> old;
+    sink_begin<1, 4>(a.sink, s.task, at, real, old);
 #pragma unroll
     for (int i = 0; i < 2 * FIRST_TILES; i++)
         *(float2 *)(mine + i % 2 * FIRST_COLUMNS + i / 2 * 8) =
@@ -131,9 +135,7 @@ static __device__ __forceinline__ void keep_first(const struct conv_args &a, con
             for (int j = 0; j < 4; j++)
                 sum[0][j] += cluster.map_shared_rank(total, b)[j];
     }
-    const size_t at[1] = {a.l.offset[TENSOR_WEIGHT] + (size_t)((s.c0 + row) * 9 + tap) * FEW};
-    const bool real[1] = {four < TILE / 4 && tap < 9 && (row & (splits - 1)) == part};
-    sink_quads<1>(a.sink, s.task, at, real, sum);
+    sink_end<1, 4>(a.sink, s.task, at, real, sum, old);
     cluster_ends(splits);
 }
 

@@ -98,7 +98,7 @@ static __device__ void dense_dw(const struct dense_args &a, int task, int n, int
     const size_t at[1] = {a.weight + (size_t)o * a.in + j};
     const bool real[1] = {true};
     const float v[1][4] = {{sum.x, sum.y, sum.z, sum.w}};
-    sink_quads<1>(a.sink, task, at, real, v);
+    sink_all<1, 4>(a.sink, task, at, real, v);
     if (j == 0)
         sink_value(a.sink, task, a.bias + o, bias);
 }

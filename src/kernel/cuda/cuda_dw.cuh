@@ -145,28 +145,55 @@ multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgrou
     }
 }
 
-/* A warp's sums, (32, DW_PITCH) in shared memory, to memory: 12 rounds of 8 rows x 4 fours of
- * columns, four at a time.  A loop, since it runs once: a kernel of microseconds waits longer
- * for new instructions than for those it repeats. */
+/* A warp's sums, (32, DW_PITCH) in shared memory, go to memory in 3 turns of 8 x 4 rows and 4
+ * fours of columns: four fours of a lane, from row down and column right on.  */
+struct dw_turn {
+    size_t at[4];
+    bool real[4];
+};
+
+static __device__ __forceinline__ struct dw_turn
+turn_of(const struct conv_args &a, const struct dw_unit &u, int column, int row, int right)
+{
+    int lane = threadIdx.x % 32, o = u.o0 + row + lane / 4, n = column + right + lane % 4 * 4;
+    struct dw_turn t;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        t.at[i] = a.l.offset[TENSOR_WEIGHT] + (size_t)((o + 8 * i) * a.in_c + u.c0) * 9 + n;
+        t.real[i] = o + 8 * i < a.out_rows && n < 9 * a.plan.width;
+    }
+    return t;
+}
+
+/* What a step of the first turn reads. */
+static __device__ __forceinline__ void begin_alone(const struct conv_args &a,
+                                                   const struct dw_unit &u, int column, int row,
+                                                   struct olds<4, 4> &old)
+{
+    const struct dw_turn t = turn_of(a, u, column, row, 0);
+    sink_begin<4, 4>(a.sink, u.task, t.at, t.real, old);
+}
+
+/* A loop, since it runs once: a kernel of microseconds waits longer for new instructions than
+ * for those it repeats.  Each turn begins to read for the next. */
 static __device__ __forceinline__ void keep_alone(const struct conv_args &a,
                                                   const struct dw_unit &u, int column, int row,
-                                                  const float *shared)
+                                                  const float *shared, struct olds<4, 4> &old)
 {
-    int lane = threadIdx.x % 32, o = u.o0 + row + lane / 4, n = column + lane % 4 * 4;
-    size_t base = a.l.offset[TENSOR_WEIGHT] + (size_t)(o * a.in_c + u.c0) * 9 + n;
-    const float *from = shared + lane / 4 * DW_PITCH + lane % 4 * 4;
+    const float *from = shared + threadIdx.x % 32 / 4 * DW_PITCH + threadIdx.x % 4 * 4;
 #pragma unroll 1
     for (int right = 0; right < 8 * TILES; right += 16) {
+        const struct dw_turn t = turn_of(a, u, column, row, right);
+        struct olds<4, 4> mine = old;
         float v[4][4];
-        size_t at[4];
-        bool real[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            at[i] = base + right + 8 * i * a.in_c * 9;
-            real[i] = o + 8 * i < a.out_rows && n + right < 9 * a.plan.width;
-            *(float4 *)v[i] = *(const float4 *)(from + right + 8 * i * DW_PITCH);
+        if (right + 16 < 8 * TILES) {
+            const struct dw_turn next = turn_of(a, u, column, row, right + 16);
+            sink_begin<4, 4>(a.sink, u.task, next.at, next.real, old);
         }
-        sink_quads<4>(a.sink, u.task, at, real, v);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            *(float4 *)v[i] = *(const float4 *)(from + right + 8 * i * DW_PITCH);
+        sink_end<4, 4>(a.sink, u.task, t.at, t.real, v, mine);
     }
 }
 
@@ -194,14 +221,15 @@ static __device__ __forceinline__ void keep_share(const struct conv_args &a,
             v[0][2] += more.z;
             v[0][3] += more.w;
         }
-        sink_quads<1>(a.sink, u.task, at, real, v);
+        sink_all<1, 4>(a.sink, u.task, at, real, v);
     }
 }
 
 /* A warp's sums to memory, by way of shared memory. */
 static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const struct dw_unit &u,
                                                int column, int row, bool mine,
-                                               const float (&acc)[2][TILES][4], float *shared)
+                                               const float (&acc)[2][TILES][4], float *shared,
+                                               struct olds<4, 4> &old)
 {
     int lane = threadIdx.x % 32;
     float *at = shared + lane / 4 * 2 * DW_PITCH + lane % 4 * 2;
@@ -214,7 +242,7 @@ static __device__ __forceinline__ void keep_dw(const struct conv_args &a, const 
     if (a.plan.dw.splits == 1) {
         __syncwarp();
         if (mine)
-            keep_alone(a, u, column, row, shared);
+            keep_alone(a, u, column, row, shared, old);
         return;
     }
     cooperative_groups::this_cluster().sync();
@@ -266,11 +294,14 @@ static __device__ __forceinline__ void compute_dw(const struct conv_args &a,
         advance_dw(now, p, u);
         __syncthreads();
     }
+    struct olds<4, 4> old;
+    if (kgroup == 0 && p.splits == 1)
+        begin_alone(a, u, first, row, old);
     if (p.kgroups > 1) {
         join_groups<DW_FLOATS>(&acc[0][0][0], kgroup, p.kgroups, place, places, stages);
         __syncthreads();
     }
-    keep_dw(a, u, first, row, kgroup == 0, acc, stages + place * 32 * DW_PITCH);
+    keep_dw(a, u, first, row, kgroup == 0, acc, stages + place * 32 * DW_PITCH, old);
 }
 
 #endif

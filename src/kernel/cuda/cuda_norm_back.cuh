@@ -177,11 +177,15 @@ static __device__ __forceinline__ void load_slice(const struct conv_args &a, con
     int i = threadIdx.x, c = s.c0 + i;
     if (i >= SLICE)
         return;
-    ch->mu[i] = stat_at(a, a.cache, s.task, STAT_MU)[c];
-    ch->s[i] = stat_at(a, a.cache, s.task, STAT_S)[c];
-    ch->gamma[i] = tensor_at(a.theta, s.task, a.l, TENSOR_GAMMA)[c];
-    ch->beta[i] = tensor_at(a.theta, s.task, a.l, TENSOR_BETA)[c];
-    ch->scale[i] = ch->gamma[i] * ch->s[i];
+    float mu = stat_at(a, a.cache, s.task, STAT_MU)[c]; /* all under way together */
+    float s1 = stat_at(a, a.cache, s.task, STAT_S)[c];
+    float gamma = tensor_at(a.theta, s.task, a.l, TENSOR_GAMMA)[c];
+    float beta = tensor_at(a.theta, s.task, a.l, TENSOR_BETA)[c];
+    ch->mu[i] = mu;
+    ch->s[i] = s1;
+    ch->gamma[i] = gamma;
+    ch->beta[i] = beta;
+    ch->scale[i] = gamma * s1;
     if (!tangent)
         return;
     ch->c1[i] = stat_at(a, a.cache, s.task, STAT_C1)[c];
@@ -218,10 +222,43 @@ static __device__ __forceinline__ void set_slice(double over, const norm_sums *s
     (TANGENT ? ch->rc2 : ch->c2)[i] = (float)(sums->total[SUM_DY_XH][i] * over);
 }
 
+/* beta, gamma and bias of a channel. */
+using channel_olds = struct olds<3, 1>;
+
+static __device__ __forceinline__ void channel_places(const struct conv_args &a, int c,
+                                                      size_t (&at)[3])
+{
+    at[0] = a.l.offset[TENSOR_BETA] + c;
+    at[1] = a.l.offset[TENSOR_GAMMA] + c;
+    at[2] = a.l.offset[TENSOR_BIAS] + c;
+}
+
+/* Begins to read what a step of them needs, long before it is taken. */
+static __device__ __forceinline__ void channel_begin(const struct conv_args &a, int task, int c,
+                                                     bool real, channel_olds &old)
+{
+    size_t at[3];
+    channel_places(a, c, at);
+    sink_begin<3, 1>(a.sink, task, at, {real, real, real}, old);
+}
+
+/* Their gradients; those of the running averages are zeros. */
+static __device__ __forceinline__ void channel_end(const struct conv_args &a, int task, int c,
+                                                   float dbeta, float dgamma, float dbias,
+                                                   channel_olds &old)
+{
+    float *grad = task_at(a.sink.grad, task, c);
+    size_t at[3];
+    channel_places(a, c, at);
+    sink_end<3, 1>(a.sink, task, at, {true, true, true}, {{dbeta}, {dgamma}, {dbias}}, old);
+    grad[a.l.offset[TENSOR_MEAN]] = grad[a.l.offset[TENSOR_VAR]] = 0;
+}
+
 /* This layer's gradients of a channel, and what tangents need. */
 template <bool TANGENT>
 static __device__ __forceinline__ void keep_slice(const struct conv_args &a, const struct part &s,
-                                                  const norm_sums *sums, const struct slice *ch)
+                                                  const norm_sums *sums, const struct slice *ch,
+                                                  channel_olds &old)
 {
     int i = threadIdx.x, c = s.c0 + i;
     if (i >= SLICE)
@@ -229,13 +266,11 @@ static __device__ __forceinline__ void keep_slice(const struct conv_args &a, con
     double dy = sums->total[SUM_DY][i], bias = ch->scale[i] * dy; /* the sum of dz */
     if (TANGENT)
         bias += ch->rgamma[i] * ch->s[i] * sums->total[SUM_DY_AGAIN][i];
-    float *grad = task_at(a.sink.grad, s.task, c);
-    sink_value(a.sink, s.task, a.l.offset[TENSOR_BETA] + c, (float)dy);
-    sink_value(a.sink, s.task, a.l.offset[TENSOR_GAMMA] + c, (float)sums->total[SUM_DY_XH][i]);
-    sink_value(a.sink, s.task, a.l.offset[TENSOR_BIAS] + c, s.stat > 0 ? 0 : (float)bias);
-    grad[a.l.offset[TENSOR_MEAN]] = grad[a.l.offset[TENSOR_VAR]] = 0;
+    channel_end(a, s.task, c, (float)dy, (float)sums->total[SUM_DY_XH][i],
+                s.stat > 0 ? 0 : (float)bias, old);
     if (TANGENT)
         return;
+    float *grad = task_at(a.sink.grad, s.task, c);
     put_running(a, s, sums, i, grad + a.l.offset[TENSOR_MEAN], grad + a.l.offset[TENSOR_VAR]);
     stat_at(a, a.cache, s.task, STAT_C1)[c] = ch->c1[i];
     stat_at(a, a.cache, s.task, STAT_C2)[c] = ch->c2[i];
@@ -320,6 +355,8 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
     sums_begin(sums, running ? 4 : TANGENT ? 3 : 2, splits);
     if (s.c0 + quad < a.out_c) /* under way while channels are loaded */
         read_batch<W, TANGENT>(a, k, s.first + threadIdx.x / 4, s.last, r);
+    channel_olds old;
+    channel_begin(a, s.task, s.c0 + threadIdx.x, keep && threadIdx.x < SLICE, old);
     load_slice(a, s, TANGENT, ch);
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
@@ -331,7 +368,7 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
     if (keep)
-        keep_slice<TANGENT>(a, s, sums, ch);
+        keep_slice<TANGENT>(a, s, sums, ch, old);
     return kept;
 }
 

@@ -20,10 +20,11 @@ struct tail_args {
     bool early; /* the kernel before has not written the head's weights */
 };
 
-/* In shared memory: the head's input (rows, in) and weights; the gradient of its input is
- * batch norm's dout. */
+/* In shared memory: the head's input (rows, in), weights and biases; the gradient of its input
+ * is batch norm's dout. */
 struct tail {
-    float *x, *w, *logits;
+    float *x, *w, *bias, *logits;
+    int32_t *labels;
     struct tail_norm norm;
 };
 
@@ -42,67 +43,121 @@ static __host__ __device__ __forceinline__ size_t tail_layout(const struct tail_
     tail_norm_layout(a.conv, &t->norm, at);
     at += tail_norm_floats(a.conv, TAIL_THREADS);
     t->logits = at, at += k.n * k.out_c;
+    t->bias = at, at += k.out;
+    t->labels = (int32_t *)at, at += k.n;
     return (size_t)(at - from);
 }
 
 static __device__ __forceinline__ void stage(float *to, const float *from, int floats)
 {
+#pragma unroll 1
     for (int i = threadIdx.x * 4; i < floats; i += TAIL_THREADS * 4)
         copy16(to + i, from + i, true);
 }
 
-/* A warp per image and class. */
+/* What single threads read, in warps that have not waited for anything yet: it comes with the
+ * rest. */
+static __device__ __forceinline__ void load_few_values(const struct tail_args &a,
+                                                       const struct tail &t, int task, int n)
+{
+    const struct dense_args &k = a.head.dense;
+    const int32_t *labels = a.head.xent.labels + (size_t)task * k.n;
+#pragma unroll 1
+    for (int i = threadIdx.x ^ TAIL_THREADS / 2; i < n; i += TAIL_THREADS)
+        t.labels[i] = labels[i];
+#pragma unroll 1
+    for (int o = TAIL_THREADS - 1 - threadIdx.x; o < k.out; o += TAIL_THREADS)
+        t.bias[o] = *task_at(k.theta, task, k.bias + o);
+}
+
+/* A warp per image and class; padding is zeros. */
 static __device__ __forceinline__ void tail_logits(const struct dense_args &k, const struct tail &t,
                                                    int task, int n)
 {
-    const float *theta = task_at(k.theta, task, k.bias);
+    float *out = k.cache.out + (size_t)task * k.n * k.out_c;
     int lane = threadIdx.x % 32;
-    for (int pair = threadIdx.x / 32; pair < n * k.out_c; pair += TAIL_WARPS) {
-        int i = pair / k.out_c, o = pair % k.out_c;
+#pragma unroll 1
+    for (int pair = threadIdx.x / 32; pair < n * k.out; pair += TAIL_WARPS) {
+        int i = pair / k.out, o = pair % k.out, at = i * k.out_c + o;
         float sum = 0;
-        for (int j = lane * 4; o < k.out && j < k.in; j += 128)
+        for (int j = lane * 4; j < k.in; j += 128)
             sum = dot4(*(const float4 *)(t.x + i * k.in + j), *(const float4 *)(t.w + o * k.in + j),
                        sum);
         for (int step = 16; step > 0; step /= 2)
             sum += __shfl_xor_sync(~0u, sum, step);
-        float y = o < k.out ? sum + theta[o] : 0;
         if (lane == 0)
-            t.logits[pair] = k.cache.out[(size_t)task * k.n * k.out_c + pair] = y;
+            t.logits[at] = out[at] = sum + t.bias[o];
     }
+#pragma unroll 1
+    for (int at = threadIdx.x; at < n * k.out_c; at += TAIL_THREADS)
+        if (at % k.out_c >= k.out)
+            t.logits[at] = out[at] = 0;
 }
 
-/* Four columns of a row of dw, or of dx. */
-static __device__ __forceinline__ void tail_quad(const struct dense_args &k, const struct tail &t,
-                                                 int task, int n, int at)
+/* Four columns of an image's dx. */
+static __device__ __forceinline__ void tail_dx(const struct dense_args &k, const struct tail &t,
+                                               int task, int at)
 {
-    int quads = k.in / 4, row = at / quads, j = at % quads * 4, image = row - k.out;
+    int quads = k.in / 4, image = at / quads, j = at % quads * 4;
     float4 sum = {};
-    if (image >= 0) {
-        for (int o = 0; o < k.out; o++)
-            add4(sum, t.logits[image * k.out_c + o], *(const float4 *)(t.w + o * k.in + j));
-        *(float4 *)(t.norm.dout + image * k.in + j) = sum;
-        *(float4 *)(k.dx + ((size_t)task * k.n + image) * k.in + j) = sum;
-        return;
+    for (int o = 0; o < k.out; o++)
+        add4(sum, t.logits[image * k.out_c + o], *(const float4 *)(t.w + o * k.in + j));
+    *(float4 *)(t.norm.dout + image * k.in + j) = sum;
+    *(float4 *)(k.dx + ((size_t)task * k.n + image) * k.in + j) = sum;
+}
+
+/* dw by fours, and the biases': what a step of a thread's first ones reads is asked for early. */
+struct tail_olds {
+    struct olds<1, 4> quad;
+    struct olds<1, 1> bias;
+};
+
+static __device__ __forceinline__ void begin_dw(const struct dense_args &k, int task, int at,
+                                                struct olds<1, 4> &old)
+{
+    sink_begin<1, 4>(k.sink, task, {k.weight + 4 * at}, {at < k.out * (k.in / 4)}, old);
+}
+
+static __device__ __forceinline__ void tail_begin(const struct dense_args &k, int task,
+                                                  struct tail_olds &old)
+{
+    int o = TAIL_THREADS - 1 - threadIdx.x;
+    begin_dw(k, task, threadIdx.x, old.quad);
+    sink_begin<1, 1>(k.sink, task, {k.bias + o}, {o < k.out}, old.bias);
+}
+
+static __device__ __forceinline__ void tail_dw(const struct dense_args &k, const struct tail &t,
+                                               int task, int n, struct tail_olds &old)
+{
+    int quads = k.in / 4;
+#pragma unroll 1
+    for (int at = threadIdx.x; at < k.out * quads; at += TAIL_THREADS) {
+        int row = at / quads, j = at % quads * 4;
+        float4 sum = {};
+        if (at >= TAIL_THREADS)
+            begin_dw(k, task, at, old.quad);
+        for (int i = 0; i < n; i++)
+            add4(sum, t.logits[i * k.out_c + row], *(const float4 *)(t.x + i * k.in + j));
+        sink_end<1, 4>(k.sink, task, {k.weight + 4 * at}, {true}, {{sum.x, sum.y, sum.z, sum.w}},
+                       old.quad);
     }
-    float bias = 0;
-    for (int i = 0; i < n; i++) {
-        float dy = t.logits[i * k.out_c + row];
-        add4(sum, dy, *(const float4 *)(t.x + i * k.in + j));
-        bias += dy;
+#pragma unroll 1
+    for (int o = TAIL_THREADS - 1 - threadIdx.x; o < k.out; o += TAIL_THREADS) {
+        float sum = 0;
+        if (o >= TAIL_THREADS)
+            sink_begin<1, 1>(k.sink, task, {k.bias + o}, {true}, old.bias);
+        for (int i = 0; i < n; i++)
+            sum += t.logits[i * k.out_c + o];
+        sink_end<1, 1>(k.sink, task, {k.bias + o}, {true}, {{sum}}, old.bias);
     }
-    const size_t place[1] = {k.weight + (size_t)row * k.in + j};
-    const bool real[1] = {true};
-    const float v[1][4] = {{sum.x, sum.y, sum.z, sum.w}};
-    sink_quads<1>(k.sink, task, place, real, v);
-    if (j == 0)
-        sink_value(k.sink, task, k.bias + row, bias);
 }
 
 template <bool FULL>
-static __global__ void __launch_bounds__(TAIL_THREADS)
+static __global__ void __launch_bounds__(TAIL_THREADS, 1)
     tail_kernel(const __grid_constant__ struct tail_args a)
 {
     extern __shared__ __align__(128) float dynamic[];
+    __shared__ double losses[TAIL_WARPS];
     const struct dense_args &k = a.head.dense;
     const struct conv_args &conv = a.conv;
     struct tail t;
@@ -121,15 +176,22 @@ static __global__ void __launch_bounds__(TAIL_THREADS)
     stage(t.norm.z, conv.cache.z + (size_t)task * k.n * k.in, n * k.in);
     copies_end();
     load_tail_norm(conv, t.norm);
+    load_few_values(a, t, task, n);
     copies_wait<0>();
     __syncthreads();
     tail_logits(k, t, task, n);
     __syncthreads();
-    xent_task<TAIL_WARPS>(a.head.xent, task, t.logits);
+    xent_rows<TAIL_WARPS>(a.head.xent, task, t.labels, t.logits, losses);
     __syncthreads();
-    for (int at = threadIdx.x; at < (k.out + n) * (k.in / 4); at += TAIL_THREADS)
-        tail_quad(k, t, task, n, at);
+#pragma unroll 1
+    for (int at = threadIdx.x; at < n * (k.in / 4); at += TAIL_THREADS)
+        tail_dx(k, t, task, at);
+    struct tail_olds old;
+    tail_begin(k, task, old);
     tail_norm_back<FULL>(conv, t.norm);
+    tail_dw(k, t, task, n, old);
+    if (threadIdx.x == TAIL_THREADS - 1)
+        put_loss<TAIL_WARPS>(losses, a.head.xent.loss + task);
 }
 
 /* What fits a block. */

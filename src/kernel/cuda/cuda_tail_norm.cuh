@@ -12,13 +12,13 @@
 enum { SHARERS = 4 }; /* threads that add up a channel: of 64 channels all have one sum to make */
 
 /* A batch and its threads.  In shared memory: dout and z (pixels, channels); of a channel batch
- * norm's parameters, and its sums by lane (2, lanes, channels).  All by fours of channels, so
- * everything begins at 16 bytes. */
+ * norm's parameters and their gradients, and its sums by lane (2, lanes, channels).  All by
+ * fours of channels, so everything begins at 16 bytes. */
 struct tail_norm {
     int task, n;       /* n: images */
     int rank, threads; /* this one among those that work on it */
     float *dout, *z;
-    float *mu, *s, *scale, *beta, *c1, *c2, *sums;
+    float *mu, *s, *scale, *beta, *c1, *c2, *dbeta, *dgamma, *sums;
 };
 
 static __host__ __device__ __forceinline__ int tail_lanes(int channels, int threads)
@@ -29,7 +29,7 @@ static __host__ __device__ __forceinline__ int tail_lanes(int channels, int thre
 static __host__ __device__ __forceinline__ size_t tail_norm_floats(const struct conv_args &a,
                                                                    int threads)
 {
-    return 6 * (size_t)a.out_rows + 2 * (size_t)tail_lanes(a.out_c, threads) * a.out_c;
+    return 8 * (size_t)a.out_rows + 2 * (size_t)tail_lanes(a.out_c, threads) * a.out_c;
 }
 
 /* Lays out those floats: what follows dout and z. */
@@ -42,7 +42,9 @@ static __host__ __device__ __forceinline__ void tail_norm_layout(const struct co
     t->beta = t->scale + a.out_rows;
     t->c1 = t->beta + a.out_rows;
     t->c2 = t->c1 + a.out_rows;
-    t->sums = t->c2 + a.out_rows;
+    t->dbeta = t->c2 + a.out_rows;
+    t->dgamma = t->dbeta + a.out_rows;
+    t->sums = t->dgamma + a.out_rows;
 }
 
 /* Whether the threads and the layer are made for it. */
@@ -54,11 +56,16 @@ static inline bool tail_norm_fits(const struct conv_args *a, int threads)
 static __device__ __forceinline__ void load_tail_norm(const struct conv_args &a,
                                                       const struct tail_norm &t)
 {
+#pragma unroll 1
     for (int c = t.rank; c < a.out_c; c += t.threads) {
-        t.mu[c] = stat_at(a, a.cache, t.task, STAT_MU)[c];
-        t.s[c] = stat_at(a, a.cache, t.task, STAT_S)[c];
-        t.scale[c] = tensor_at(a.theta, t.task, a.l, TENSOR_GAMMA)[c] * t.s[c];
-        t.beta[c] = tensor_at(a.theta, t.task, a.l, TENSOR_BETA)[c];
+        float mu = stat_at(a, a.cache, t.task, STAT_MU)[c]; /* all under way together */
+        float s = stat_at(a, a.cache, t.task, STAT_S)[c];
+        float gamma = tensor_at(a.theta, t.task, a.l, TENSOR_GAMMA)[c];
+        float beta = tensor_at(a.theta, t.task, a.l, TENSOR_BETA)[c];
+        t.mu[c] = mu;
+        t.s[c] = s;
+        t.scale[c] = gamma * s;
+        t.beta[c] = beta;
     }
 }
 
@@ -100,6 +107,7 @@ static __device__ __forceinline__ void sum_pixels(const struct conv_args &a,
     if (lane >= lanes)
         return;
     take_few(f, t, c);
+#pragma unroll 1
     for (int p = lane; p < pixels; p += lanes) {
         struct reading<1> r;
         take_pixel(r, t, p * a.out_c + c);
@@ -116,6 +124,7 @@ static __device__ __forceinline__ void set_channels(const struct conv_args &a,
 {
     int lanes = tail_lanes(a.out_c, t.threads), share = t.rank % SHARERS;
     double over = stat > 0 ? 1 / ((double)stat * a.l.conv_h * a.l.conv_w) : 0;
+#pragma unroll 1
     for (int c0 = 0; c0 < a.out_rows; c0 += t.threads / SHARERS) {
         int c = c0 + t.rank / SHARERS;
         double dy = 0, product = 0;
@@ -129,13 +138,22 @@ static __device__ __forceinline__ void set_channels(const struct conv_args &a,
         }
         if (c >= a.out_rows || share > 0)
             continue;
-        float *grad = task_at(a.sink.grad, t.task, c);
         t.c1[c] = stat_at(a, a.cache, t.task, STAT_C1)[c] = (float)(dy * over);
         t.c2[c] = stat_at(a, a.cache, t.task, STAT_C2)[c] = (float)(product * over);
-        sink_value(a.sink, t.task, a.l.offset[TENSOR_BETA] + c, (float)dy);
-        sink_value(a.sink, t.task, a.l.offset[TENSOR_GAMMA] + c, (float)product);
-        sink_value(a.sink, t.task, a.l.offset[TENSOR_BIAS] + c, 0);
-        grad[a.l.offset[TENSOR_MEAN]] = grad[a.l.offset[TENSOR_VAR]] = 0;
+        t.dbeta[c] = (float)dy;
+        t.dgamma[c] = (float)product;
+    }
+}
+
+/* The parameters' gradients, from channel c on, for which `old` has been read. */
+static __device__ __forceinline__ void
+sink_channels(const struct conv_args &a, const struct tail_norm &t, int c, channel_olds &old)
+{
+#pragma unroll 1
+    for (; c < a.out_rows; c += t.threads) {
+        if (c >= t.threads)
+            channel_begin(a, t.task, c, true, old);
+        channel_end(a, t.task, c, t.dbeta[c], t.dgamma[c], 0, old);
     }
 }
 
@@ -150,6 +168,7 @@ static __device__ __forceinline__ void put_dz(const struct conv_args &a, const s
     if (lane >= lanes)
         return;
     take_few(f, t, c);
+#pragma unroll 1
     for (int p = lane; p < pixels; p += lanes) {
         struct reading<1> r;
         float to[1][4];
@@ -166,11 +185,15 @@ static __device__ __forceinline__ void tail_norm_back(const struct conv_args &a,
                                                       const struct tail_norm &t)
 {
     int plane = a.l.conv_h * a.l.conv_w, stat = min(a.stat, t.n);
+    int c = t.threads - 1 - t.rank; /* the last threads have fewest pixels */
+    channel_olds old;
+    channel_begin(a, t.task, c, c < a.out_rows, old);
     __syncthreads();
     sum_pixels(a, t, t.n * plane);
     __syncthreads();
     set_channels(a, t, stat);
     __syncthreads();
+    sink_channels(a, t, c, old);
     put_dz<FULL>(a, t, t.n * plane, stat * plane);
 }
 

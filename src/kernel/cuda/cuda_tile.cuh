@@ -393,55 +393,88 @@ static __device__ __forceinline__ float *task_at(const struct vec &v, int task, 
     return (float *)v.at + (size_t)task * v.stride + at;
 }
 
+/* What a step reads of the weights it changes: N times C of them. */
+template <int N, int C> struct olds {
+    float from[N][C], way[N][C];
+};
+
+template <int C> static __device__ __forceinline__ void load_some(float (&to)[C], const float *from)
+{
+    if constexpr (C == 4)
+        load4(to, from);
+    else
+        for (int j = 0; j < C; j++)
+            to[j] = __ldcg(from + j);
+}
+
+template <int C> static __device__ __forceinline__ void store_some(float *to, const float (&v)[C])
+{
+    if constexpr (C == 4)
+        store4(to, v);
+    else
+        for (int j = 0; j < C; j++)
+            to[j] = v[j];
+}
+
+/* Begins to read N times C of a task's weights, those that are `real`; all are under way
+ * together. */
+template <int N, int C>
+static __device__ __forceinline__ void sink_begin(const struct sink &s, int task,
+                                                  const size_t (&at)[N], const bool (&real)[N],
+                                                  struct olds<N, C> &old)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (real[i] && s.step.to.at) {
+            load_some<C>(old.from[i], task_at(s.step.from, task, at[i]));
+            if (s.step.moved.at)
+                load_some<C>(old.way[i], task_at(s.step.moved, task, at[i]));
+        }
+}
+
+/* Their gradients, or what a step makes of them. */
+template <int N, int C>
+static __device__ __forceinline__ void sink_end(const struct sink &s, int task,
+                                                const size_t (&at)[N], const bool (&real)[N],
+                                                const float (&g)[N][C], struct olds<N, C> &old)
+{
+    float rate = (float)s.step.rate;
+    float *to = s.step.to.at ? task_at(s.step.to, task, 0) : task_at(s.grad, task, 0);
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        float v[C];
+#pragma unroll
+        for (int j = 0; j < C; j++) {
+            v[j] = g[i][j];
+            if (s.step.to.at && s.step.moved.at) {
+                old.way[i][j] = fmaf(rate, v[j], old.way[i][j]);
+                v[j] = old.from[i][j] - old.way[i][j];
+            } else if (s.step.to.at) {
+                v[j] = fmaf(-rate, v[j], old.from[i][j]);
+            }
+        }
+        if (real[i] && s.step.to.at && s.step.moved.at)
+            store_some<C>(task_at(s.step.moved, task, at[i]), old.way[i]);
+        if (real[i])
+            store_some<C>(to + at[i], v);
+    }
+}
+
+template <int N, int C>
+static __device__ __forceinline__ void sink_all(const struct sink &s, int task,
+                                                const size_t (&at)[N], const bool (&real)[N],
+                                                const float (&g)[N][C])
+{
+    struct olds<N, C> old;
+    sink_begin<N, C>(s, task, at, real, old);
+    sink_end<N, C>(s, task, at, real, g, old);
+}
+
 /* Element `at` of a task's gradient. */
 static __device__ __forceinline__ void sink_value(const struct sink &s, int task, size_t at,
                                                   float g)
 {
-    float rate = (float)s.step.rate;
-    if (!s.step.to.at) {
-        *task_at(s.grad, task, at) = g;
-    } else if (!s.step.moved.at) {
-        *task_at(s.step.to, task, at) = fmaf(-rate, g, *task_at(s.step.from, task, at));
-    } else {
-        float *moved = task_at(s.step.moved, task, at), way = fmaf(rate, g, *moved);
-        *moved = way;
-        *task_at(s.step.to, task, at) = *task_at(s.step.from, task, at) - way;
-    }
-}
-
-/* N times 4 of them, those that are `real`; what is read for them is under way together. */
-template <int N>
-static __device__ __forceinline__ void sink_quads(const struct sink &s, int task,
-                                                  const size_t (&at)[N], const bool (&real)[N],
-                                                  const float (&g)[N][4])
-{
-    float rate = (float)s.step.rate, from[N][4], way[N][4];
-    float *to = s.step.to.at ? task_at(s.step.to, task, 0) : task_at(s.grad, task, 0);
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        if (real[i] && s.step.to.at) {
-            load4(from[i], task_at(s.step.from, task, at[i]));
-            if (s.step.moved.at)
-                load4(way[i], task_at(s.step.moved, task, at[i]));
-        }
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        float v[4];
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            v[j] = g[i][j];
-            if (s.step.to.at && s.step.moved.at) {
-                way[i][j] = fmaf(rate, v[j], way[i][j]);
-                v[j] = from[i][j] - way[i][j];
-            } else if (s.step.to.at) {
-                v[j] = fmaf(-rate, v[j], from[i][j]);
-            }
-        }
-        if (real[i] && s.step.to.at && s.step.moved.at)
-            store4(task_at(s.step.moved, task, at[i]), way[i]);
-        if (real[i])
-            store4(to + at[i], v);
-    }
+    sink_all<1, 1>(s, task, {at}, {true}, {{g}});
 }
 
 #endif

@@ -19,39 +19,35 @@ static __device__ __forceinline__ float warp_max(float v)
     return v;
 }
 
-/* 1 / (labelled images) for a mean, else 1.  The whole block asks. */
-template <int NW> static __device__ float image_weight(int n, const int32_t *labels, bool mean)
+/* 1 / (labelled images) for a mean, else 1.  The whole warp asks. */
+static __device__ float image_weight(int n, const int32_t *labels, bool mean)
 {
-    int labelled = 0;
+    int labelled = 0, lane = threadIdx.x % 32;
 #pragma unroll 1
-    for (int i = 0; i < n; i += NW * 32)
-        labelled += __syncthreads_count(i + (int)threadIdx.x < n && labels[i + threadIdx.x] >= 0);
+    for (int i = 0; i < n; i += 32)
+        labelled += __popc(__ballot_sync(~0u, i + lane < n && labels[i + lane] >= 0));
     return mean && labelled > 0 ? 1.0f / labelled : 1;
 }
 
-/* Adds the warps' losses in their order; `own` is the same in all lanes of a warp. */
-template <int NW> static __device__ void put_loss(double own, double weight, float *loss)
+/* A task's loss: what its NW warps have, in their order.  One thread calls it, after all. */
+template <int NW>
+static __device__ __forceinline__ void put_loss(const double (&warps)[NW], float *loss)
 {
-    __shared__ double warps[NW];
-    if (threadIdx.x % 32 == 0)
-        warps[threadIdx.x / 32] = own;
-    __syncthreads();
-    if (threadIdx.x != 0)
-        return;
     double sum = 0;
     for (int w = 0; w < NW; w++)
         sum += warps[w];
-    *loss = (float)(weight * sum);
+    *loss = (float)sum;
 }
 
 /* A warp per image.  shared: NULL, or the logits (n, padded), whose place the loss's gradient
- * takes. */
+ * takes.  The warps' parts of the loss are left in shared memory, `warps`. */
 template <int NW>
-static __device__ void xent_task(const struct xent_args &a, int task, float *shared = NULL)
+static __device__ __forceinline__ void xent_rows(const struct xent_args &a, int task,
+                                                 const int32_t *labels, float *shared,
+                                                 double (&warps)[NW])
 {
     int lane = threadIdx.x % 32, n = a.count ? a.count[task] : a.n;
-    const int32_t *labels = a.labels + (size_t)task * a.n;
-    float weight = image_weight<NW>(n, labels, a.mean);
+    float weight = image_weight(n, labels, a.mean);
     double loss = 0;
 #pragma unroll 1
     for (int i = threadIdx.x / 32; i < n; i += NW) {
@@ -80,7 +76,17 @@ static __device__ void xent_task(const struct xent_args &a, int task, float *sha
         }
         loss += y < 0 ? 0 : logf(sum) + (top - own);
     }
-    put_loss<NW>(loss, weight, a.loss + task);
+    if (lane == 0)
+        warps[threadIdx.x / 32] = weight * loss;
+}
+
+template <int NW> static __device__ void xent_task(const struct xent_args &a, int task)
+{
+    __shared__ double warps[NW];
+    xent_rows<NW>(a, task, a.labels + (size_t)task * a.n, NULL, warps);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        put_loss<NW>(warps, a.loss + task);
 }
 
 /* out and dout are those of the tangent. */
@@ -88,7 +94,7 @@ template <int NW> static __device__ void xent_tangent_task(const struct xent_arg
 {
     int lane = threadIdx.x % 32, n = a.count ? a.count[task] : a.n;
     const int32_t *labels = a.labels + (size_t)task * a.n;
-    float weight = image_weight<NW>(n, labels, a.mean);
+    float weight = image_weight(n, labels, a.mean);
 #pragma unroll 1
     for (int i = threadIdx.x / 32; i < n; i += NW) {
         size_t row = (size_t)task * a.n + i;
