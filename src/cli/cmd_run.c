@@ -13,6 +13,7 @@ static const char usage[] =
     "  --seeds N        seeds 1..N instead of the suite's\n"
     "  --threads N      (default: one per core; on a GPU, so many runs side by side, default 1)\n"
     "  --device D       cpu (default), cuda\n"
+    "  --together N     on a GPU: N runs of equal shape share launches (docs/kernels.md)\n"
     "  --set k=v        a setting for every run\n"
     "  --only k=P       only the runs whose setting k fits the pattern P, as in method=maml\n"
     "  --dry-run        list the runs, their labels, work and time; run nothing\n"
@@ -82,11 +83,17 @@ int cmd_run(int argc, char **argv)
         .db = "results.db", .planned = print_run, .config = print_config, .user = &total};
     struct text_list words = {0}, set = {0}, only = {0};
     const struct option_row rows[] = {
-        {"--db", OPT_TEXT, &o.db},          {"--seeds", OPT_INT, &o.seeds},
-        {"--threads", OPT_INT, &o.threads}, {"--device", OPT_TEXT, &o.device},
-        {"--set", OPT_LIST, &set},          {"--dry-run", OPT_FLAG, &o.dry_run},
-        {"--retry", OPT_FLAG, &o.retry},    {"--print-config", OPT_FLAG, &o.print_config},
-        {"--json", OPT_FLAG, &total.json},  {"--only", OPT_LIST, &only},
+        {"--db", OPT_TEXT, &o.db},
+        {"--seeds", OPT_INT, &o.seeds},
+        {"--threads", OPT_INT, &o.threads},
+        {"--device", OPT_TEXT, &o.device},
+        {"--set", OPT_LIST, &set},
+        {"--dry-run", OPT_FLAG, &o.dry_run},
+        {"--retry", OPT_FLAG, &o.retry},
+        {"--print-config", OPT_FLAG, &o.print_config},
+        {"--json", OPT_FLAG, &total.json},
+        {"--only", OPT_LIST, &only},
+        {"--together", OPT_INT, &o.together},
         {0},
     };
     int err = cli_options(argc, argv, usage, rows, &words);

@@ -201,6 +201,8 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     e->method = spec->method;
     e->device = spec->device;
     e->images = spec->images;
+    e->pixels = spec->images.data;
+    e->crews = spec->crews;
     e->ways = spec->ways;
     e->meta_batch = spec->meta_batch;
     e->largest = spec->largest;
@@ -233,6 +235,7 @@ void engine_close(struct engine *e)
 {
     if (!e)
         return;
+    crew_leave(e);
     learner_release(&e->learner);
     for (int i = 0; e->lanes && i < e->n_lanes; i++) {
         if (!e->lanes[i].dev)
@@ -300,6 +303,13 @@ static void fetch_logits(struct engine *e, struct lane *lane, const struct predi
     free(block);
 }
 
+/* Losses of a meta-batch of n tasks are left where they were made, as parts of their mean. */
+static void add_losses(struct engine *e, struct device *dev, int tasks, const float *loss, int n)
+{
+    struct vec parts = {e->loss_parts, 0}, more = {(void *)loss, 0};
+    e->k->axpy(dev, 1, (size_t)tasks, parts, parts, 1.0 / n, more);
+}
+
 /* The meta-gradients of `tasks` lessons in one call, summed into `to`. */
 static int shard_gradient(struct step *s, struct lane *lane, int first, int tasks, void *to,
                           bool add)
@@ -313,22 +323,20 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     struct prediction p = {.wanted = s->logits != NULL};
     lane_begin(lane);
     feed_take(&f, lane, &shape, shuffled, both, &e->images);
-    feed_fill(&f, lane, &shape, shuffled, both, lessons, e->seed);
+    feed_fill(&f, lane, &shape, shuffled, both, lessons, &e->seed, tasks);
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
     int64_t same[] = {tasks,    shape.support, shape.query, f.support.count != NULL,
                       p.wanted, add,           s->update,   s->n};
     struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
-    struct vec parts = {e->loss_parts, 0};
     bool later = s->update && e->loss_parts;
     if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 8), &p)) {
         e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
         if (!direct)
             e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
         if (later)
-            e->k->axpy(lane->dev, 1, (size_t)tasks, parts, parts, 1.0 / s->n,
-                       (struct vec){p.loss, 0});
+            add_losses(e, lane->dev, tasks, p.loss, s->n);
         if (replays)
             replay_end(replays, lane, &p);
     }
@@ -416,8 +424,10 @@ static int run_step(struct step *s, double *mean_loss)
     if (s->n < 1 || s->n > e->meta_batch)
         return fail(METE_EINVAL, "a meta-batch of %d tasks, where 1..%d were planned", s->n,
                     e->meta_batch);
-    int err =
-        e->k->whole_shard ? shards_gradient(s) : pool_run(e->pool, groups_of(s->n), group_piece, s);
+    int err = crew_settle(e);
+    if (!err)
+        err = e->k->whole_shard ? shards_gradient(s)
+                                : pool_run(e->pool, groups_of(s->n), group_piece, s);
     if (err)
         return err;
     int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));
@@ -429,11 +439,26 @@ static int run_step(struct step *s, double *mean_loss)
     return err;
 }
 
+static struct adam adam_of(const struct engine *e)
+{
+    return (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps + 1};
+}
+
+/* Whether a crew may take the step: all of its tasks are of one size. */
+static bool for_crew(const struct engine *e, const struct lesson *tasks, int n)
+{
+    bool whole = e->crews && e->loss_parts && n == e->meta_batch;
+    for (int i = 0; whole && i < n; i++)
+        whole = tasks[i].support.n == e->largest.support && tasks[i].query.n == e->largest.query;
+    return whole;
+}
+
 int engine_step(struct engine *e, const struct lesson *tasks, int n)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true};
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true, .adam = adam_of(e)};
     double loss = 0;
-    s.adam = (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps + 1};
+    if (for_crew(e, tasks, n))
+        return crew_step(e->crews, e, tasks);
     int err = run_step(&s, &loss);
     if (err)
         return err;
@@ -443,9 +468,38 @@ int engine_step(struct engine *e, const struct lesson *tasks, int n)
     return 0;
 }
 
+void engine_spread(struct engine *e, struct device *dev, int tasks, struct vec to)
+{
+    struct vec theta = {vector_at(e, VECTOR_THETA), 0};
+    e->k->axpy(dev, tasks, e->net.len, to, theta, 0, theta);
+}
+
+void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad,
+                    const float *loss)
+{
+    e->k->reduce(dev, tasks, gradient_len(e), vector_at(e, VECTOR_SLOTS), grad, false);
+    add_losses(e, dev, tasks, loss, tasks);
+}
+
+void engine_update(struct engine *e, struct device *dev, int tasks)
+{
+    struct step s = {.e = e, .n = tasks, .update = true, .adam = adam_of(e)};
+    update_range(&s, dev, 0, gradient_len(e));
+    e->steps++;
+    e->loss_steps++;
+}
+
+void engine_leave(struct engine *e)
+{
+    crew_leave(e);
+}
+
 int engine_losses(struct engine *e, bool restart, double *mean)
 {
     size_t n = (size_t)e->meta_batch, bytes = n * sizeof *e->losses;
+    int err = crew_settle(e);
+    if (err)
+        return err;
     if (e->loss_parts) {
         e->k->download(e->dev, e->losses, e->loss_parts, bytes);
         e->loss_sum = 0;
@@ -463,7 +517,8 @@ int engine_losses(struct engine *e, bool restart, double *mean)
 
 int engine_wait(struct engine *e)
 {
-    return e->k->sync(e->dev);
+    int err = crew_settle(e);
+    return err ? err : e->k->sync(e->dev);
 }
 
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
@@ -492,6 +547,7 @@ int engine_gradient_one(struct engine *e, const struct lesson *task, double *los
 static void *vector_of(struct engine *e, enum engine_vector which)
 {
     static const int slot[ENGINE_VECTORS] = {VECTOR_THETA, VECTOR_SLOTS, VECTOR_M, VECTOR_V};
+    crew_settle(e); /* a failure shows again in the next step */
     return vector_at(e, (size_t)slot[which]);
 }
 
@@ -539,7 +595,7 @@ void engine_write(struct engine *e, enum engine_vector which, const double *from
 
 bool engine_finite(struct engine *e)
 {
-    void *theta = vector_at(e, VECTOR_THETA);
+    void *theta = vector_of(e, ENGINE_THETA);
     return isfinite(e->k->dot(e->dev, e->net.trained, theta, theta));
 }
 

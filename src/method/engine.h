@@ -12,6 +12,7 @@
 #include "method/method.h"
 
 struct engine;
+struct crews;
 
 struct outer_settings { /* the meta-optimiser */
     int optimiser;      /* 0 the method's own, 1 adam, 2 sgd */
@@ -34,6 +35,7 @@ struct engine_spec {
     int meta_batch;
     struct shape largest; /* support and query of the largest training task */
     uint64_t seed;
+    struct crews *crews; /* NULL, or who takes steps together (crew.h); outlives the engine */
 };
 
 int engine_open(struct engine **out, const struct engine_spec *spec);
@@ -42,7 +44,7 @@ void engine_close(struct engine *e); /* NULL is fine */
 const struct net *engine_net(const struct engine *e);
 struct pool *engine_pool(struct engine *e);
 int engine_lanes(const struct engine *e);
-bool engine_whole(const struct engine *e); /* takes many tasks in one call: a GPU */
+bool engine_whole(const struct engine *e);           /* takes many tasks in one call: a GPU */
 size_t engine_bytes_planned(const struct engine *e); /* working memory, before the first step */
 double engine_flops(const struct engine *e,
                     const struct shape *shape); /* of one task's meta-gradient */
@@ -50,7 +52,8 @@ double engine_flops(const struct engine *e,
 /* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU is
  * left to work on by itself: a failure shows in a later call, or in engine_wait. */
 int engine_step(struct engine *e, const struct lesson *tasks, int n);
-int engine_wait(struct engine *e); /* until all steps are done */
+int engine_wait(struct engine *e);   /* until all steps are done */
+void engine_leave(struct engine *e); /* no more steps for now: others need not wait for them */
 /* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */
 int engine_losses(struct engine *e, bool restart, double *mean);
 /* The mean meta-gradient alone, left where engine_gradient_get finds it. */

@@ -2,6 +2,7 @@
 #ifndef METHOD_ENGINE_PRIVATE_H
 #define METHOD_ENGINE_PRIVATE_H
 
+#include "method/crew.h"
 #include "method/engine.h"
 #include "method/replay.h"
 
@@ -26,6 +27,10 @@ struct engine {
     const struct method *method;
     struct outer_settings outer;
     struct images images;
+    const void *pixels;  /* of the images, on the host */
+    struct crews *crews; /* or NULL: it takes its steps alone */
+    struct crew *crew;   /* that it is in, or NULL */
+    bool ahead;          /* the crew's steps may still be under way */
     int ways, meta_batch;
     struct shape largest;
     uint64_t seed;
@@ -48,6 +53,12 @@ void *engine_theta(const struct engine *e);
 /* How many of the lessons, from the first on, a device may take in one call; training: with
  * inner batches as the method has them. */
 int engine_together(const struct engine *e, const struct lesson *lessons, int n, bool training);
+/* For a crew, on its device: the weights to `tasks` of its tasks; the sum of their gradients and
+ * losses back; and the update that follows. */
+void engine_spread(struct engine *e, struct device *dev, int tasks, struct vec to);
+void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad,
+                    const float *loss);
+void engine_update(struct engine *e, struct device *dev, int tasks);
 /* Makes room for work that was measured; what the lane held is lost if it grows. */
 int lane_fit(struct lane *lane, const struct lane *measured);
 void lane_begin(struct lane *lane); /* an empty arena, but for the scratch */

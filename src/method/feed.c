@@ -105,7 +105,7 @@ static void put_shuffled(int32_t *index, int32_t *label, const int32_t *from_ind
 }
 
 void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shuffled, bool both,
-               const struct lesson *lessons, uint64_t seed)
+               const struct lesson *lessons, const uint64_t *seeds, int each)
 {
     struct plan p = plan_of(s, shuffled, both);
     int32_t *h = mem_array(p.total, sizeof *h);
@@ -128,7 +128,7 @@ void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shu
             size_t label =
                 both ? p.both[1] + (size_t)(t * nb) : p.support[1] + (size_t)(t * s->support);
             put_shuffled(h + p.inner[0], h + p.inner[1], h + from, h + label, ni, shuffled,
-                         s->tasks, t, seed, e->id);
+                         s->tasks, t, seeds[t / each], e->id);
         }
     }
     const int32_t *device = f->support_index - p.support[0];

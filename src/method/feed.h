@@ -8,9 +8,10 @@
  * `shuffled` inner steps over `both` or the support (method_ops.shuffled). */
 void feed_take(struct feed *f, struct lane *lane, const struct shape *shape, int shuffled,
                bool both, const struct images *images);
-/* Fills it with `shape->tasks` lessons, none larger than the shape. */
+/* Fills it with `shape->tasks` lessons, none larger than the shape.  seeds: of their runs, each
+ * of which has `each` of the lessons. */
 void feed_fill(struct feed *f, struct lane *lane, const struct shape *shape, int shuffled,
-               bool both, const struct lesson *lessons, uint64_t seed);
+               bool both, const struct lesson *lessons, const uint64_t *seeds, int each);
 
 struct shape shape_of(const struct lesson *lessons, int n); /* the smallest that holds them */
 

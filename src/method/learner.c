@@ -95,7 +95,7 @@ static int job_piece(void *user, int piece, int lane)
 static int job_run(struct job *j)
 {
     struct engine *e = j->l->engine;
-    int tasks = j->l->tasks, err = 0;
+    int tasks = j->l->tasks, err = crew_settle(e);
     if (!e->k->whole_shard)
         return pool_run(e->pool, tasks, job_piece, j);
     for (int first = 0, n; !err && first < tasks; first += n) {
@@ -122,7 +122,7 @@ static int adapt_some(struct job *j, struct lane *lane, int first, int n)
         return err;
     lane_begin(lane);
     feed_take(&f, lane, &shape, 0, false, &e->images);
-    feed_fill(&f, lane, &shape, 0, false, lessons, e->seed);
+    feed_fill(&f, lane, &shape, 0, false, lessons, &e->seed, n);
     e->method->ops->adapt(e->method, lane, &f, theta, adapted);
     return e->k->sync(lane->dev);
 }
@@ -204,7 +204,7 @@ static int predict_some(struct job *j, struct lane *lane, int first, int n)
         return err;
     lane_begin(lane);
     feed_take(&f, lane, &shape, 0, false, &e->images);
-    feed_fill(&f, lane, &shape, 0, false, lessons, e->seed);
+    feed_fill(&f, lane, &shape, 0, false, lessons, &e->seed, n);
     e->method->ops->predict(e->method, lane, &f, e->ways, theta, &p);
     fetch(j, lane, first, n, &p);
     return e->k->sync(lane->dev);

@@ -7,7 +7,8 @@
  *
  * With batch statistics the support and the query are two passes, each by its own;
  * `joint` makes them one pass, as in Snell et al.'s program.  A device that takes all tasks
- * at once takes both at once too, where they are of one size: as twice as many tasks.
+ * at once takes both at once too, where they are of one size and share their weights: as twice
+ * as many tasks.
  */
 #include "method/method.h"
 
@@ -44,14 +45,14 @@ static struct features features_of(struct lane *lane, struct pass *p, int tasks,
 }
 
 static void embedding_take(struct embedding *e, const struct method *m, struct lane *lane,
-                           const struct feed *f, int ways, struct prediction *out)
+                           const struct feed *f, int ways, struct vec theta, struct prediction *out)
 {
     const struct protonet *s = m->state;
     const struct net *net = lane->net;
     bool one_pass = net->bn == BN_SUPPORT || (net->bn == BN_BATCH && s->joint);
     e->joint = one_pass && f->support.n > 0;
     e->twins = net->bn == BN_BATCH && !e->joint && net->k->whole_shard && !out->wanted &&
-               f->support.n == f->query.n;
+               f->support.n == f->query.n && theta.stride == 0;
     if (e->twins) { /* nobody will look at the query's pass */
         struct batch all = {2 * f->query.tasks, f->query.n, f->support.count};
         pass_take(&e->query, lane, all, NULL);
@@ -111,7 +112,7 @@ static void protonet_meta_grad(const struct method *m, struct lane *lane, const 
     const struct net *net = lane->net;
     int tasks = f->query.tasks;
     struct embedding e;
-    embedding_take(&e, m, lane, f, ways, out);
+    embedding_take(&e, m, lane, f, ways, theta, out);
     struct vec more = {0}, query = grad;
     if (!e.joint) /* as much as twins need: others of the lane's shards may be */
         more = vector_take(lane, net->k->whole_shard ? 2 * tasks : tasks);
@@ -135,7 +136,7 @@ static void protonet_predict(const struct method *m, struct lane *lane, const st
                              int ways, struct vec adapted, struct prediction *out)
 {
     struct embedding e;
-    embedding_take(&e, m, lane, f, ways, out);
+    embedding_take(&e, m, lane, f, ways, adapted, out);
     if (lane->mem.base)
         compare(&e, lane, f, ways, adapted, out);
 }

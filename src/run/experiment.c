@@ -114,6 +114,7 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
         spec.ways = tasks_ways(x->train);
         spec.largest = (struct shape){1, tasks_max_labels(x->train), tasks_max_query(x->train)};
         spec.seed = x->seed;
+        spec.crews = o->crews;
         err = engine_open(&x->engine, &spec);
     }
     if (err)

@@ -6,6 +6,7 @@
 #include "run/setup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "method/crew.h"
 #include "base/pool.h"
 #include "task/bench.h"
 
@@ -116,48 +117,62 @@ struct race {
     const struct engine_spec *spec;
     const struct load *load;
     double seconds;
-    pthread_barrier_t start; /* every run is warm */
+    pthread_barrier_t start; /* every run is open */
     double *tasks_per_s;     /* (runs) */
 };
 
-/* One run, with an engine of its own, from the common start for `seconds`. */
+/* Steps until a time; how many.  A run is waited for as often as training does. */
+static int steps_until(const struct race *r, struct engine *e, double end, int *steps)
+{
+    enum { ROUND = 16 };
+    int err = 0;
+    double each;
+    for (*steps = 0; !err && (*steps == 0 || seconds_now() < end); *steps += ROUND)
+        err = time_round(e, r->load, r->spec->meta_batch, ROUND, &each);
+    return err;
+}
+
+/* One run, with an engine of its own: from the common start warm for a while, then timed. */
 static int race_one(void *user, int run, int lane)
 {
+    enum { WARM = 1 }; /* seconds */
     struct race *r = user;
     struct engine *e = NULL;
-    int tasks = r->spec->meta_batch, steps = 0;
-    double one = 0;
+    int steps = 0;
     (void)lane;
     int err = engine_open(&e, r->spec);
-    for (int i = 0; i < 3 && !err; i++)
-        err = time_round(e, r->load, tasks, 1, &one);
     pthread_barrier_wait(&r->start);
+    if (!err)
+        err = steps_until(r, e, seconds_now() + WARM, &steps);
     double start = seconds_now();
-    while (!err && (steps == 0 || seconds_now() - start < r->seconds)) {
-        err = time_round(e, r->load, tasks, 4, &one);
-        steps += 4;
-    }
-    r->tasks_per_s[run] = steps * tasks / (seconds_now() - start);
+    if (!err)
+        err = steps_until(r, e, start + r->seconds, &steps);
+    r->tasks_per_s[run] = steps * r->spec->meta_batch / (seconds_now() - start);
     engine_close(e);
     return err;
 }
 
 /* The seconds in which `runs` runs together do one meta-batch. */
 static int time_runs(const struct engine_spec *spec, const struct load *load, int runs,
-                     double seconds, double *step)
+                     bool together, double seconds, double *step)
 {
-    struct race r = {.spec = spec, .load = load, .seconds = seconds};
+    struct race r = {.load = load, .seconds = seconds};
     struct pool *pool = NULL;
+    struct engine_spec shared = *spec;
     double sum = 0;
+    r.spec = &shared;
     r.tasks_per_s = mem_array((size_t)runs, sizeof *r.tasks_per_s);
     pthread_barrier_init(&r.start, NULL, (unsigned)runs);
     int err = pool_open(&pool, runs);
+    if (!err && together)
+        err = crews_open(&shared.crews, runs);
     if (!err)
         err = pool_run(pool, runs, race_one, &r);
     for (int i = 0; i < runs; i++)
         sum += r.tasks_per_s[i];
     *step = sum > 0 ? spec->meta_batch / sum : 0;
     pool_close(pool);
+    crews_close(shared.crews);
     pthread_barrier_destroy(&r.start);
     free(r.tasks_per_s);
     return err;
@@ -196,7 +211,7 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
         out->bytes_planned = engine_bytes_planned(e);
         if (o->planned)
             o->planned(o->user, out->bytes_planned);
-        err = o->runs > 1 ? time_runs(&spec, &load, o->runs, o->seconds, &step)
+        err = o->runs > 1 ? time_runs(&spec, &load, o->runs, o->together, o->seconds, &step)
                           : time_steps(e, &load, spec.meta_batch, o->seconds, &step);
     }
     if (!err) {

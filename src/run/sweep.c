@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "method/crew.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -73,6 +74,7 @@ struct sweep {
     int n_chosen;
     int left;    /* of them, not done when we began */
     int threads; /* inside a run */
+    struct crews *crews;
     /* progress, guarded by the lock */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* for the heartbeat to end early */
@@ -148,6 +150,7 @@ static int do_run(struct sweep *w, int i)
     snprintf(folder, sizeof folder, "%s.runs/%s", store_path(w->store), w->ids[i]);
     struct experiment_options o = {.device = w->o->device,
                                    .threads = w->threads,
+                                   .crews = w->crews,
                                    .folder = folder,
                                    .report = report,
                                    .user = &p};
@@ -249,11 +252,18 @@ static bool on_gpu(const struct mete_run_options *o)
     return o->device && strncmp(o->device, "cuda", 4) == 0;
 }
 
-/* Those asked for; or one per core, on a GPU one. */
+/* Those asked for; or one per core, on a GPU one for each run that shares launches. */
 static int sweep_threads(const struct mete_run_options *o)
 {
-    long cores = on_gpu(o) ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
+    long cores = on_gpu(o) ? o->together : sysconf(_SC_NPROCESSORS_ONLN);
     return o->threads > 0 ? o->threads : cores > 0 ? (int)cores : 1;
+}
+
+static int open_crews(struct sweep *w)
+{
+    if (!on_gpu(w->o))
+        return fail(METE_EINVAL, "--together is for a GPU's launches; add --device cuda");
+    return crews_open(&w->crews, w->o->together);
 }
 
 static int work(struct sweep *w)
@@ -379,7 +389,9 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     else if (!err && o->dry_run)
         err = dry_run(&w);
     else if (!err) {
-        err = store_open(&w.store, o->db, STORE_WRITE);
+        err = o->together > 0 ? open_crews(&w) : 0;
+        if (!err)
+            err = store_open(&w.store, o->db, STORE_WRITE);
         if (!err)
             err = plan(&w);
         if (!err)
@@ -387,6 +399,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
         if (!err)
             err = finish(&w);
     }
+    crews_close(w.crews);
     store_close(w.store);
     for (int i = 0; w.planned && i < w.suite->n_runs; i++)
         planned_release(&w.planned[i]);

@@ -189,6 +189,7 @@ int train(struct trainer *t)
     struct lesson *lessons = mem_array((size_t)batch, sizeof *lessons);
     struct episode *fresh = mem_array((size_t)batch, sizeof *fresh);
     err = train_steps(t, lessons, fresh);
+    engine_leave(t->engine);
     free(lessons);
     free(fresh);
     return err;

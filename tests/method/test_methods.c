@@ -1,9 +1,11 @@
 /* test_methods.c - meta-gradients against differences, threads, learners. */
 #include "test.h"
 #include "base/error.h"
+#include "method/crew.h"
 #include "method/engine.h"
 
 #include <malloc.h>
+#include <pthread.h>
 
 enum { H = 24, W = 20, ITEMS = 60, WAYS = 3 };
 
@@ -13,6 +15,10 @@ static int32_t item_list[ITEMS], label_list[ITEMS];
 /* Random blobs: smooth enough that a net has something to learn. */
 static void fill_pixels(void)
 {
+    static bool filled;
+    if (filled)
+        return;
+    filled = true;
     struct rng r = rng_make(3, RNG_TEST, 0, 0);
     for (int i = 0; i < ITEMS * H * W; i++)
         pixels[i] = (uint8_t)rng_below(&r, 256);
@@ -35,29 +41,38 @@ static struct lesson lesson_at(int first, int support, int query)
  * "floats": that in floats. */
 static int find_set(const struct kernels **out, const char *name)
 {
-    static struct kernels together;
-    bool floats = strcmp(name, "floats") == 0;
+    static struct kernels sets[2];
+    int floats = strcmp(name, "floats") == 0;
     if (!floats && strcmp(name, "together") != 0)
         return kernels_find(out, name);
-    together = floats ? kernels_ref : kernels_ref64;
-    together.whole_shard = true;
-    *out = &together;
+    if (!sets[floats].name) {
+        sets[floats] = floats ? kernels_ref : kernels_ref64;
+        sets[floats].whole_shard = true;
+    }
+    *out = &sets[floats];
     return 0;
 }
+
+/* Of the engine that is opened next. */
+static _Thread_local struct {
+    struct crews *crews;
+    uint64_t seed;
+} next = {NULL, 5};
 
 /* An engine over the test images; `sets` are "section.key=value", ended by NULL. */
 static int open_engine(struct engine **out, struct method *m, const char *kernels, int threads,
                        int meta_batch, const char *method, const char *const *sets)
 {
-    static char net_settings[256];
+    static _Thread_local char net_settings[256];
     struct param_set set = {0};
     struct engine_spec spec = {.threads = threads,
                                .ways = WAYS,
                                .meta_batch = meta_batch,
                                .method = m,
                                .net_settings = net_settings,
-                               .seed = 5,
-                               .largest = {1, 9, 9}};
+                               .seed = next.seed,
+                               .largest = {1, 9, 9},
+                               .crews = next.crews};
     fill_pixels();
     int err = find_set(&spec.kernels, kernels);
     if (!err)
@@ -260,6 +275,107 @@ TEST(losses_are_those_of_the_steps)
     }
 }
 
+/* ---- a crew ---- */
+
+enum { CREW = 3, CREW_TASKS = 4 };
+
+struct hand { /* one of a crew, in a thread of its own */
+    struct crews *crews;
+    const char *kernels, *method;
+    const char *const *sets;
+    int number, steps;
+    double *weights, loss;
+    int n, err;
+};
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+/* Trains a run of its own: other tasks and other steps than the others'; in between it looks at
+ * its loss, and it has a short meta-batch, which it must take alone. */
+static void *work_hand(void *user)
+{
+    struct hand *h = user;
+    struct method m = {0};
+    struct engine *e = NULL;
+    struct lesson tasks[CREW_TASKS];
+    next.crews = h->crews;
+    next.seed = (uint64_t)h->number;
+    pthread_mutex_lock(&opening);
+    h->err = open_engine(&e, &m, h->kernels, 1, CREW_TASKS, h->method, h->sets);
+    pthread_mutex_unlock(&opening);
+    for (int step = 0; !h->err && step < h->steps; step++) {
+        for (int i = 0; i < CREW_TASKS; i++) {
+            tasks[i] = lesson_at((h->number * 7 + step * 5 + i * 3) % 30, 9, 9);
+            tasks[i].id += (uint64_t)step << 32;
+        }
+        h->err = engine_step(e, tasks, step == 3 ? 2 : CREW_TASKS);
+        if (!h->err && step % 3 == h->number)
+            h->err = engine_losses(e, false, &h->loss);
+    }
+    if (!h->err)
+        h->err = engine_losses(e, false, &h->loss);
+    h->n = h->err ? 0 : (int)pull(e, ENGINE_THETA, h->weights);
+    engine_close(e);
+    method_close(&m);
+    return NULL;
+}
+
+/* Runs in a crew of three give what they give in one of their own, bit for bit; where work is
+ * not cut by the number of tasks, what they give without one. */
+static void check_crew(const char *kernels, const char *method, const char *const *sets)
+{
+    static double weights[2][CREW][4096];
+    struct hand hands[2][CREW];
+    pthread_t threads[CREW];
+    struct crews *crews[2] = {NULL, NULL};
+    for (int all = 0; all < 2; all++) {
+        if (all || strcmp(kernels, "floats") != 0)
+            CHECK_OK(crews_open(&crews[all], CREW));
+        for (int i = 0; i < CREW; i++) {
+            hands[all][i] = (struct hand){.crews = crews[all],
+                                          .kernels = kernels,
+                                          .method = method,
+                                          .sets = sets,
+                                          .number = i,
+                                          .steps = 5 + 2 * i,
+                                          .weights = weights[all][i]};
+            CHECK(pthread_create(&threads[i], NULL, work_hand, &hands[all][i]) == 0);
+            if (!all) /* one after the other */
+                pthread_join(threads[i], NULL);
+        }
+        for (int i = 0; all && i < CREW; i++)
+            pthread_join(threads[i], NULL);
+        crews_close(crews[all]);
+    }
+    for (int i = 0; i < CREW; i++) {
+        CHECK_EQ(hands[0][i].err, 0);
+        CHECK_EQ(hands[1][i].err, 0);
+        CHECK(hands[0][i].n > 0 && hands[0][i].n == hands[1][i].n);
+        CHECK(hands[0][i].loss == hands[1][i].loss);
+        CHECK(memcmp(weights[0][i], weights[1][i], (size_t)hands[0][i].n * sizeof(double)) == 0);
+    }
+}
+
+TEST(runs_together_are_the_runs_alone)
+{
+    static const struct {
+        const char *method;
+        const char *sets[4];
+    } cases[] = {{"protonet", {NULL}},
+                 {"protonet", {"joint=yes", NULL}},
+                 {"maml", {"first_order=no", "inner.lr=0.03", NULL}},
+                 {"maml", {"net.bn=support", NULL}},
+                 {"reptile", {"inner.batching=shuffled", "inner.lr=0.03", NULL}},
+                 {"fedavg", {"net.bn=running", NULL}}};
+    char why[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_crew("floats", cases[i].method, cases[i].sets);
+        for (int s = 0; kernels_at(s); s++)
+            if (kernels_at(s)->whole_shard && kernels_at(s)->usable(why, sizeof why))
+                check_crew(kernels_at(s)->name, cases[i].method, cases[i].sets);
+    }
+}
+
 enum { TASKS = 3 };
 
 /* How far the gradient of tasks together is from the mean of theirs one by one.  sizes: of
@@ -393,7 +509,7 @@ TEST(memory_does_not_grow_with_the_steps)
 
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
       T(the_update_is_the_same_for_any_number_of_threads), T(losses_are_those_of_the_steps),
-      T(tasks_together_give_the_mean_of_their_gradients),
+      T(runs_together_are_the_runs_alone), T(tasks_together_give_the_mean_of_their_gradients),
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities))

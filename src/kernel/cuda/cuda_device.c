@@ -89,6 +89,7 @@ static int open_device(struct device **out, const struct device_options *options
     d->products = mem_alloc(sizeof *d->products);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
+    d->tasks = options->tasks;
     int err = open_stream(d);
     if (err) {
         close_device(d);

@@ -76,6 +76,12 @@ static int chunk_of(int c, int most)
     return chunk;
 }
 
+/* Tasks that work is cut for. */
+static int tasks_of(const struct device *d, const struct layer_call *c)
+{
+    return d->tasks ? d->tasks : c->b->tasks;
+}
+
 /* How many parts `pixels` are cut into, given `blocks` for all parts: a power of two,
  * no part smaller than `least`.  Clusters of more than 2 blocks as large as a
  * multiprocessor do not fill a chip whose groups of those are not of equal size; of
@@ -157,7 +163,7 @@ static void forward_size(const struct problem *q, struct product *p)
 static void plan_forward(struct conv_plan *plan, const struct device *d, const struct layer_call *c)
 {
     const struct layer *l = c->l;
-    int pixels = c->b->n * l->conv_h * l->conv_w, in = channels(l->in_c), tasks = c->b->tasks;
+    int pixels = c->b->n * l->conv_h * l->conv_w, in = channels(l->in_c), tasks = tasks_of(d, c);
     bool wide = l->out_c > 32 || (l->out_c > 16 && tasks < 16);
     bool full = tasks * ceil_div(l->out_c, 16) > d->blocks / 2; /* the chip, by slices of 16 */
     plan->slice = wide && (pixels > 128 || full) ? 32 : 16;
@@ -194,7 +200,7 @@ static void plan_dx(struct conv_plan *plan, const struct device *d, const struct
     const struct layer *l = c->l;
     int cells = c->b->n * l->conv_h * l->conv_w, out = max_int(channels(l->out_c), 8);
     struct product *p = &plan->dx;
-    int units = max_int(1, c->b->tasks * slices(l->in_c));
+    int units = max_int(1, tasks_of(d, c) * slices(l->in_c));
     p->splits = min_int(power_below(d->blocks / 2 / units), power_below(cells / 64));
     struct problem q = {l,     &plan->dz, c->b->n,         ceil_div(cells, p->splits),
                         out,   8,         c->v.at ? 2 : 1, SLICE,
@@ -229,7 +235,7 @@ static void plan_dw(struct conv_plan *plan, const struct device *d, const struct
     const struct layer *l = c->l;
     struct product *p = &plan->dw;
     int in = channels(l->in_c), out = slices(l->out_c) * SLICE, n = c->b->n;
-    int pixels = n * l->conv_h * l->conv_w, tasks = c->b->tasks;
+    int pixels = n * l->conv_h * l->conv_w, tasks = tasks_of(d, c);
     int blocks = d->blocks / (c->dx ? 2 : 1) / max_int(1, tasks); /* of a task */
     plan->columns = out > 32 ? 64 : 32;
     int units = in / plan->width * ceil_div(out, plan->columns);
@@ -259,7 +265,7 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
     plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,
                           l->conv_w + border);
     plan->norm_splits =
-        splits_of(d->blocks / max_int(1, c->b->tasks * slices(l->out_c)), outputs, 256, 1);
+        splits_of(d->blocks / max_int(1, tasks_of(d, c) * slices(l->out_c)), outputs, 256, 1);
     plan->first_rows = rows_under(&plan->in, c->b->n, FIRST_PIXELS, l->conv_h, l->conv_w, s, 3);
     plan_forward(plan, d, c);
     plan_dx(plan, d, c);

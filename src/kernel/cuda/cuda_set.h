@@ -39,6 +39,7 @@ struct conv_args;  /* cuda_conv.h */
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
     bool full_fp32;
+    int tasks;      /* that work is cut for; 0: those there are */
     int shared_max; /* bytes of shared memory a block may have */
     cudaStream_t stream;
     cudaError_t error; /* the first failure since the last sync, and what failed */

@@ -1,0 +1,342 @@
+/* crew.c - who is in a crew, and the steps it takes. */
+#include "method/crew.h"
+#include "method/engine_private.h"
+#include "method/feed.h"
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+    struct engine *engine;
+    const struct lesson *tasks; /* of the step it waits for, or NULL */
+};
+
+struct crew {
+    struct crew *next;
+    struct crews *all;
+    /* what all members have in common */
+    const void *pixels; /* on the host */
+    struct net net;
+    struct method method;
+    struct shape shape; /* of a member's meta-batch */
+    int ways, shuffled;
+    bool both;
+    struct device_options device;
+    /* the crew's own */
+    struct device *dev;
+    struct lane lane;
+    struct images images;
+    struct replays replays;
+    struct lesson *lessons; /* (members, tasks) of a step */
+    /* guarded by the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t taken;
+    struct member member[CREW_MAX];
+    int members;
+    int failed; /* the first failure, which is everyone's */
+    char sentence[1024];
+};
+
+struct crews {
+    pthread_mutex_t lock; /* taken before a crew's */
+    struct crew *first;
+    int most;
+};
+
+int crews_open(struct crews **out, int members)
+{
+    if (members < 1 || members > CREW_MAX)
+        return fail(METE_EINVAL, "%d runs together, where 1 to %d can be", members, CREW_MAX);
+    struct crews *all = mem_alloc(sizeof *all);
+    pthread_mutex_init(&all->lock, NULL);
+    all->most = members;
+    *out = all;
+    return 0;
+}
+
+static void crew_close(struct crew *c)
+{
+    const struct kernels *k = c->net.k;
+    if (c->dev) {
+        k->release(c->dev, c->lane.mem.base, c->lane.mem.size);
+        if (c->images.data)
+            k->images_close(c->dev, &c->images);
+        k->close(c->dev);
+    }
+    pthread_mutex_destroy(&c->lock);
+    pthread_cond_destroy(&c->taken);
+    free(c->method.state);
+    free(c->lessons);
+    free(c);
+}
+
+void crews_close(struct crews *all)
+{
+    if (!all)
+        return;
+    while (all->first) {
+        struct crew *c = all->first;
+        all->first = c->next;
+        crew_close(c);
+    }
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+/* ---- a step ---- */
+
+/* What a step of `members` takes from the lane: the feed, weights and gradients of every task,
+ * and what the method takes after them. */
+struct work {
+    struct shape shape;
+    struct feed feed;
+    struct vec theta, grad;
+};
+
+static void work_take(struct work *w, const struct crew *c, struct lane *lane, int members)
+{
+    w->shape = c->shape;
+    w->shape.tasks *= members;
+    feed_take(&w->feed, lane, &w->shape, c->shuffled, c->both, &c->images);
+    w->theta = vector_take(lane, w->shape.tasks);
+    w->grad = vector_take(lane, w->shape.tasks);
+}
+
+static int plan_lane(struct crew *c)
+{
+    struct lane measured = {.net = &c->net};
+    struct prediction p = {0};
+    struct work w;
+    work_take(&w, c, &measured, c->all->most);
+    c->method.ops->meta_grad(&c->method, &measured, &w.feed, c->ways,
+                             (struct vec){NULL, c->net.len}, w.grad, &p);
+    c->lane = (struct lane){.net = &c->net, .dev = c->dev};
+    return lane_fit(&c->lane, &measured);
+}
+
+static struct vec from_task(const struct crew *c, struct vec v, int task)
+{
+    return (struct vec){(char *)v.at + (size_t)task * v.stride * c->net.k->elem, v.stride};
+}
+
+static void compute(struct crew *c, const struct work *w, struct prediction *p)
+{
+    int each = c->shape.tasks;
+    for (int i = 0; i < c->members; i++)
+        engine_spread(c->member[i].engine, c->dev, each, from_task(c, w->theta, i * each));
+    c->method.ops->meta_grad(&c->method, &c->lane, &w->feed, c->ways, w->theta, w->grad, p);
+    for (int i = 0; i < c->members; i++)
+        engine_collect(c->member[i].engine, c->dev, each, from_task(c, w->grad, i * each),
+                       p->loss + i * each);
+}
+
+/* All members have a step to take. */
+static int take_step(struct crew *c)
+{
+    int each = c->shape.tasks;
+    uint64_t seeds[CREW_MAX];
+    int64_t same[CREW_MAX + 1] = {c->members};
+    struct prediction p = {0};
+    struct work w;
+    for (int i = 0; i < c->members; i++) {
+        const struct member *m = &c->member[i];
+        memcpy(c->lessons + i * each, m->tasks, (size_t)each * sizeof *m->tasks);
+        seeds[i] = m->engine->seed;
+        same[i + 1] = (int64_t)(intptr_t)m->engine->vectors;
+    }
+    lane_begin(&c->lane);
+    work_take(&w, c, &c->lane, c->members);
+    feed_fill(&w.feed, &c->lane, &w.shape, c->shuffled, c->both, c->lessons, seeds, each);
+    uint64_t key = replay_key(&c->lane, same, c->members + 1);
+    if (!replay_begin(&c->replays, &c->lane, key, &p)) {
+        compute(c, &w, &p);
+        replay_end(&c->replays, &c->lane, &p);
+    }
+    for (int i = 0; i < c->members; i++)
+        engine_update(c->member[i].engine, c->dev, each);
+    return 0;
+}
+
+/* ---- under the lock ---- */
+
+static void note_failure(struct crew *c, int err)
+{
+    if (!err || c->failed)
+        return;
+    c->failed = err;
+    snprintf(c->sentence, sizeof c->sentence, "%s", mete_errmsg());
+}
+
+static int failure(const struct crew *c)
+{
+    return c->failed ? fail(c->failed, "%s", c->sentence) : 0;
+}
+
+static struct member *member_of(struct crew *c, const struct engine *e)
+{
+    int i = 0;
+    while (c->member[i].engine != e)
+        i++;
+    return &c->member[i];
+}
+
+static void take_if_all_wait(struct crew *c)
+{
+    for (int i = 0; i < c->members; i++)
+        if (!c->member[i].tasks)
+            return;
+    if (c->members > 0 && !c->failed)
+        note_failure(c, take_step(c));
+    for (int i = 0; i < c->members; i++)
+        c->member[i].tasks = NULL;
+    pthread_cond_broadcast(&c->taken);
+}
+
+/* Recordings name the members' memory. */
+static void members_change(struct crew *c)
+{
+    const struct kernels *k = c->net.k;
+    note_failure(c, k->sync(c->dev));
+    if (k->forget)
+        k->forget(c->dev);
+    c->replays = (struct replays){0};
+}
+
+/* ---- coming and going ---- */
+
+static bool alike(const struct crew *c, const struct engine *e)
+{
+    const struct method_ops *ops = e->method->ops;
+    return c->pixels == e->pixels && c->net.k == e->k && c->ways == e->ways &&
+           c->shape.tasks == e->meta_batch && c->shape.support == e->largest.support &&
+           c->shape.query == e->largest.query && c->device.index == e->device.index &&
+           c->device.full_fp32 == e->device.full_fp32 && c->method.ops == ops &&
+           memcmp(c->method.state, e->method->state, ops->state_size) == 0 &&
+           c->net.ops == e->net.ops && c->net.bn == e->net.bn && c->net.layers == e->net.layers &&
+           c->net.len == e->net.len &&
+           memcmp(c->net.layer, e->net.layer, (size_t)e->net.layers * sizeof *e->net.layer) == 0;
+}
+
+static int crew_open(struct crew **out, struct crews *all, const struct engine *e)
+{
+    struct crew *c = mem_alloc(sizeof *c);
+    const struct method_ops *ops = e->method->ops;
+    c->all = all;
+    c->pixels = e->pixels;
+    c->net = e->net;
+    c->shape = (struct shape){e->meta_batch, e->largest.support, e->largest.query};
+    c->ways = e->ways;
+    c->shuffled = ops->shuffled ? ops->shuffled(e->method, &c->both) : 0;
+    c->method = (struct method){ops, mem_alloc(ops->state_size)};
+    memcpy(c->method.state, e->method->state, ops->state_size);
+    c->device = e->device;
+    c->device.tasks = all->most * e->meta_batch;
+    c->images = e->images;
+    c->images.data = NULL;
+    c->lessons = mem_array((size_t)(all->most * e->meta_batch), sizeof *c->lessons);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->taken, NULL);
+    int err = e->k->open(&c->dev, &c->device);
+    if (!err) {
+        struct images images = e->images;
+        images.data = e->pixels;
+        err = e->k->images_open(c->dev, &images);
+        c->images = err ? c->images : images;
+    }
+    if (!err)
+        err = plan_lane(c);
+    if (err) {
+        crew_close(c);
+        return err;
+    }
+    *out = c;
+    return 0;
+}
+
+static int join(struct crews *all, struct engine *e)
+{
+    struct crew *c;
+    int err = 0;
+    pthread_mutex_lock(&all->lock);
+    for (c = all->first; c; c = c->next)
+        if (c->members < all->most && !c->failed && alike(c, e))
+            break;
+    if (!c) {
+        err = crew_open(&c, all, e);
+        if (!err) {
+            c->next = all->first;
+            all->first = c;
+        }
+    }
+    if (!err) {
+        pthread_mutex_lock(&c->lock);
+        members_change(c);
+        c->member[c->members++] = (struct member){.engine = e};
+        pthread_mutex_unlock(&c->lock);
+        e->crew = c;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return err;
+}
+
+int crew_step(struct crews *all, struct engine *e, const struct lesson *tasks)
+{
+    int err = e->k->sync(e->dev); /* what it has done alone */
+    if (!err && !e->crew)
+        err = join(all, e);
+    if (err)
+        return err;
+    struct crew *c = e->crew;
+    pthread_mutex_lock(&c->lock);
+    member_of(c, e)->tasks = tasks;
+    take_if_all_wait(c);
+    while (member_of(c, e)->tasks)
+        pthread_cond_wait(&c->taken, &c->lock);
+    err = failure(c);
+    pthread_mutex_unlock(&c->lock);
+    e->ahead = true;
+    return err;
+}
+
+int crew_settle(struct engine *e)
+{
+    struct crew *c = e->crew;
+    if (!c || !e->ahead)
+        return 0;
+    pthread_mutex_lock(&c->lock);
+    note_failure(c, c->net.k->sync(c->dev));
+    int err = failure(c);
+    pthread_mutex_unlock(&c->lock);
+    e->ahead = false;
+    return err;
+}
+
+void crew_leave(struct engine *e)
+{
+    struct crew *c = e->crew;
+    if (!c)
+        return;
+    struct crews *all = c->all;
+    pthread_mutex_lock(&all->lock);
+    pthread_mutex_lock(&c->lock);
+    members_change(c);
+    struct member *m = member_of(c, e);
+    *m = c->member[--c->members];
+    c->member[c->members] = (struct member){0};
+    take_if_all_wait(c);
+    bool empty = c->members == 0;
+    pthread_mutex_unlock(&c->lock);
+    e->crew = NULL;
+    e->ahead = false;
+    if (empty) {
+        struct crew **at = &all->first;
+        while (*at != c)
+            at = &(*at)->next;
+        *at = c->next;
+        crew_close(c);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
