@@ -17,8 +17,40 @@ static const char measures_sql[] =
     "    PRIMARY KEY (run, name)"
     ") WITHOUT ROWID;";
 
+/* accuracy_seeds, over seeds: half_seeds is Student's t over the seeds' means (NULL for one
+ * seed), half_tasks the mean of the intervals over test tasks.  accuracy_best, the paper's
+ * choice: of all variants of a cell, among them the training shots, the one with the best
+ * validation accuracy. */
+#define ACCURACY_VIEWS(view)                                                                       \
+    "CREATE " view " accuracy_seeds AS"                                                            \
+    " SELECT variant, bench, dataset, ways, shots, budget, method, labels, net, model, "           \
+    "test_shots,"                                                                                  \
+    "  support, bn, seeds, total / seeds AS accuracy,"                                             \
+    "  (SELECT t FROM student WHERE df = min(seeds, 1001) - 1)"                                    \
+    "   * sqrt(max(0, squares - total * total / seeds) / (seeds - 1) / seeds) AS half_seeds,"      \
+    "  half_tasks, accuracy_before, ece, valid_accuracy, train_tasks, labels_used, first_run"      \
+    " FROM (SELECT variant, bench, dataset, ways, shots, budget, method, labels, net, model,"      \
+    "   test_shots, support, bn, count(*) AS seeds, sum(accuracy) AS total,"                       \
+    "   sum(accuracy * accuracy) AS squares, avg(half) AS half_tasks,"                             \
+    "   avg(accuracy_before) AS accuracy_before, avg(ece) AS ece,"                                 \
+    "   avg(valid_accuracy) AS valid_accuracy, avg(train_tasks) AS train_tasks,"                   \
+    "   avg(labels_used) AS labels_used, min(run) AS first_run"                                    \
+    "  FROM accuracy GROUP BY variant, model, test_shots, support, bn);"                           \
+    "CREATE " view " accuracy_best AS"                                                             \
+    " SELECT * FROM (SELECT *, count(*) OVER cell AS variants,"                                    \
+    "   row_number() OVER (cell ORDER BY valid_accuracy DESC, variant) AS place"                   \
+    "  FROM accuracy_seeds WINDOW cell AS (PARTITION BY dataset, ways, budget, method, labels,"    \
+    "   net, model, test_shots, support, bn))"                                                     \
+    " WHERE place = 1;"
+
+/* Files of version 2 and older chose by the validation accuracy of one seed. */
+static const char choice_sql[] = "DROP VIEW IF EXISTS accuracy_best;"
+                                 "DROP VIEW IF EXISTS accuracy_seeds;" ACCURACY_VIEWS("VIEW");
+static const char choice_temp_sql[] = ACCURACY_VIEWS("TEMP VIEW");
+enum { CHOICE_VERSION = 3 };
+
 /* A change of the schema appends the statements that make it. */
-static const void *const steps[] = {schema_sql, measures_sql};
+static const void *const steps[] = {schema_sql, measures_sql, choice_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 
 static int fill_student(struct store *s)
@@ -29,6 +61,11 @@ static int fill_student(struct store *s)
         err = sql_put(s, stmt, "id", df, student_quantile(0.975, df));
     sqlite3_finalize(stmt);
     return err;
+}
+
+int schema_for_reading(struct store *s, int version)
+{
+    return version < CHOICE_VERSION ? sql_exec(s, choice_temp_sql, "cannot read it") : 0;
 }
 
 int schema_upgrade(struct store *s, int from)

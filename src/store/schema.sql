@@ -189,30 +189,7 @@ SELECT r.run, r.id, r.variant, r.bench, r.dataset, r.ways, r.shots, r.budget, r.
        t.loss_before, t.ece, t.valid_accuracy, o.tasks AS train_tasks, o.labels_used, o.cost
 FROM runs r JOIN outcomes o USING (run) JOIN tests t USING (run);
 
--- Over seeds.  half_seeds: Student's t over the seeds' means (NULL for one seed);
--- half_tasks: the mean of the intervals over test tasks.
-CREATE VIEW accuracy_seeds AS
-SELECT variant, bench, dataset, ways, shots, budget, method, labels, net, model, test_shots,
-       support, bn, seeds, total / seeds AS accuracy,
-       (SELECT t FROM student WHERE df = min(seeds, 1001) - 1)
-           * sqrt(max(0, squares - total * total / seeds) / (seeds - 1) / seeds) AS half_seeds,
-       half_tasks, accuracy_before, ece, valid_accuracy, train_tasks, labels_used, first_run
-FROM (SELECT *, count(*) AS seeds, sum(accuracy) AS total, sum(accuracy * accuracy) AS squares,
-             avg(half) AS half_tasks, avg(accuracy_before) AS accuracy_before, avg(ece) AS ece,
-             avg(valid_accuracy) AS valid_accuracy, avg(train_tasks) AS train_tasks,
-             avg(labels_used) AS labels_used, min(run) AS first_run
-      FROM accuracy GROUP BY variant, model, test_shots, support, bn);
-
--- The paper's choice: of all variants of a cell, among them the training shots,
--- the one with the best validation accuracy.
-CREATE VIEW accuracy_best AS
-SELECT * FROM (
-    SELECT *, count(*) OVER cell AS variants,
-           row_number() OVER (cell ORDER BY valid_accuracy DESC, variant) AS place
-    FROM accuracy_seeds
-    WINDOW cell AS (PARTITION BY dataset, ways, budget, method, labels, net, model, test_shots,
-                                 support, bn))
-WHERE place = 1;
+-- accuracy_seeds and accuracy_best are in schema.c.
 
 -- Two tests of different runs that can be compared task by task.
 CREATE VIEW task_pairs AS

@@ -233,7 +233,7 @@ static int open_for_reading(struct store *s)
     int err = check_version(s, &version);
     if (!err && version == 0)
         err = fail(METE_EFORMAT, "%s holds no results", s->path);
-    return err; /* later schemas only add to the first: an older file reads as it is */
+    return err ? err : schema_for_reading(s, version);
 }
 
 /* A WAL database in a folder we may not write opens only as immutable. */

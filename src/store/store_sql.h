@@ -21,6 +21,8 @@ struct store {
 extern const int schema_version;
 /* Brings a file of schema `from` to `from` + 1, inside a transaction. */
 int schema_upgrade(struct store *s, int from);
+/* What a file of an older schema lacks to be read; leaves the file alone. */
+int schema_for_reading(struct store *s, int version);
 
 /* The sentence for SQLite's last failure; `doing`: "cannot write the run". */
 int sql_failed(struct store *s, int rc, const char *doing);

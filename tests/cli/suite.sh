@@ -50,6 +50,7 @@ ok "the rest of it" "$METE" run $suite --db "$tmp/part.db" --threads 2
 results_of "$tmp/part.db" >"$tmp/part"
 ok "in parts, the same results" cmp "$tmp/one" "$tmp/part"
 refuses "nothing fits" 2 "no run fits" "$METE" run $suite --db "$tmp/x.db" --only method=nosuch
+refuses "launches shared without a GPU" 2 "add --device cuda" "$METE" run $suite --db "$tmp/x.db" --together 4
 refuses "a part without a pattern" 2 "KEY=PATTERN" "$METE" run $suite --db "$tmp/x.db" --only protonet
 
 # refusals
