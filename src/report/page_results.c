@@ -144,10 +144,12 @@ static char *panel_name(const struct table *t, int row, int x)
             continue;
         char *value = result_show(t->rows.field[f], axis_value(&t->rows, row, f));
         bool shots = strcmp(t->rows.field[f], "test_shots") == 0;
+        bool training = strcmp(t->rows.field[f], "shots") == 0;
         bool after_ways = shots && f > 0 && strcmp(t->rows.field[f - 1], "ways") == 0;
-        if (shots && !after_ways) {
+        if (training || (shots && !after_ways)) {
             free(value);
-            value = mem_print("%s-shot tests", axis_value(&t->rows, row, f));
+            value = mem_print(training ? "%s-shot training" : "%s-shot tests",
+                              axis_value(&t->rows, row, f));
         }
         text_print(&out, "%s%s", !out.size ? "" : after_ways ? "-" : " · ", value);
         free(value);
@@ -268,6 +270,8 @@ static int add_usual_figures(struct page *p, const struct drawn_list *asked)
             known |= asked->at[i].figure && strcmp(asked->at[i].x, usual[k].x) == 0;
         struct drawn d = usual[k];
         d.suite = (char *)p->suite;
+        if (strcmp(d.x, "tasks") == 0 && varies(&p->results, "shots"))
+            d.rows = "dataset,ways,test_shots,shots"; /* or a line would join different tasks */
         if (!known)
             err = add_figure(p, &d);
     }
