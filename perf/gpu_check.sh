@@ -6,7 +6,7 @@
 #     golden     meta-gradients against PyTorch's in float64
 #     sanitize   compute-sanitizer over the kernel tests and meta-steps, where it is installed
 #     repeat     two runs with one seed, byte for byte
-#     speed      tasks per second of every method
+#     speed      tasks per second of every method, and of eight runs
 #     profile    time and instructions of every kernel of a pass, where ncu is installed
 #
 # From the repository's root.  A part that runs past its time is stopped and counts as
@@ -91,6 +91,9 @@ speed() {
         rate $bench fomaml --method maml --set first_order=yes
         rate $bench maml --method maml --set first_order=no
         rate $bench reptile --method reptile
+    done
+    for how in "" --together; do
+        rate omniglot:5w-1s "8 runs $how" --method maml --set first_order=yes --runs 8 $how
     done
 }
 

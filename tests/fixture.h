@@ -76,7 +76,6 @@ static const struct store_drawing fixture_drawings[] = {
     {true, "Accuracy against labels", "budget", "dataset,ways,test_shots", "method,labels"},
     {true, "Accuracy against training shots", "shots", "dataset,ways,test_shots,budget",
      "method,labels"},
-    {true, "Accuracy against training tasks", "tasks", "dataset,ways,test_shots", "method,labels"},
 };
 
 static int fixture_plan(struct store *s, struct fixture *f)
@@ -85,7 +84,7 @@ static int fixture_plan(struct store *s, struct fixture *f)
                                 .path = "suites/fixture.yaml",
                                 .text = "name: fixture  # made up: no run was trained\n",
                                 .drawings = fixture_drawings,
-                                .n_drawings = 4,
+                                .n_drawings = 3,
                                 .runs = f->runs,
                                 .n_runs = f->n};
     return store_plan(s, &suite, f->ids);

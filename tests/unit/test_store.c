@@ -111,7 +111,7 @@ TEST(planning_again_changes_nothing_and_a_run_is_claimed_once)
     CHECK_OK(fixture_plan(s, f));
     CHECK_EQ(number(s, "SELECT count(*) FROM runs"), 2);
     CHECK_EQ(number(s, "SELECT count(*) FROM settings"), 8);
-    CHECK_EQ(number(s, "SELECT count(*) FROM drawings"), 4);
+    CHECK_EQ(number(s, "SELECT count(*) FROM drawings"), 3);
     CHECK_OK(store_claim(s, f->ids, 2, 60, &which));
     CHECK_EQ(which, 0);
     CHECK_OK(store_claim(s, f->ids, 2, 60, &which));
