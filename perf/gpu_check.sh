@@ -51,7 +51,8 @@ sanitize() {
     for tool in memcheck racecheck initcheck; do
         for test in test_kernels test_proto test_vectors; do
             echo "== $tool $test"
-            within 600 compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/$test"
+            METE_TEST_SET=cuda within 600 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                "$build/$test"
         done
         for method in protonet maml reptile; do
             echo "== $tool, meta-steps of $method"
