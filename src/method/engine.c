@@ -435,7 +435,8 @@ static int run_step(struct step *s, double *mean_loss)
     double sum = 0;
     for (int i = 0; i < s->n; i++)
         sum += e->losses[i];
-    *mean_loss = sum / s->n;
+    if (mean_loss)
+        *mean_loss = sum / s->n;
     return err;
 }
 

@@ -56,7 +56,7 @@ int engine_wait(struct engine *e);   /* until all steps are done */
 void engine_leave(struct engine *e); /* no more steps for now: others need not wait for them */
 /* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */
 int engine_losses(struct engine *e, bool restart, double *mean);
-/* The mean meta-gradient alone, left where engine_gradient_get finds it. */
+/* The mean meta-gradient alone, left where engine_get finds it; mean_loss may be NULL. */
 int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
 
 /* That of one task, the loss of its query after adaptation, and its logits (query, ways). */
