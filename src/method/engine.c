@@ -215,9 +215,9 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     if (!err)
         err = e->k->images_open(e->dev, &e->images);
     if (!err)
-        err = pool_open(&e->pool, e->k->whole_shard ? 1 : spec->threads);
+        err = pool_open(&e->pool, spec->threads);
     if (!err) {
-        e->n_lanes = pool_threads(e->pool);
+        e->n_lanes = e->k->whole_shard ? 1 : pool_threads(e->pool);
         e->losses = mem_array((size_t)e->meta_batch, sizeof *e->losses);
         err = open_lanes(e);
     }
@@ -431,7 +431,7 @@ static int run_step(struct step *s, double *mean_loss)
     if (err)
         return err;
     int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));
-    err = pool_run(e->pool, ranges, range_piece, s);
+    err = e->k->whole_shard ? range_piece(s, 0, 0) : pool_run(e->pool, ranges, range_piece, s);
     double sum = 0;
     for (int i = 0; i < s->n; i++)
         sum += e->losses[i];

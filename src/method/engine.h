@@ -42,8 +42,8 @@ int engine_open(struct engine **out, const struct engine_spec *spec);
 void engine_close(struct engine *e); /* NULL is fine */
 
 const struct net *engine_net(const struct engine *e);
-struct pool *engine_pool(struct engine *e);
-int engine_lanes(const struct engine *e);
+struct pool *engine_pool(struct engine *e); /* its threads; beside a GPU they choose labels */
+int engine_lanes(const struct engine *e);   /* of them, those that compute */
 bool engine_whole(const struct engine *e);           /* takes many tasks in one call: a GPU */
 size_t engine_bytes_planned(const struct engine *e); /* working memory, before the first step */
 double engine_flops(const struct engine *e,

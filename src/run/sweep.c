@@ -252,11 +252,26 @@ static bool on_gpu(const struct mete_run_options *o)
     return o->device && strncmp(o->device, "cuda", 4) == 0;
 }
 
+static int cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
 /* Those asked for; or one per core, on a GPU one for each run that shares launches. */
 static int sweep_threads(const struct mete_run_options *o)
 {
-    long cores = on_gpu(o) ? o->together : sysconf(_SC_NPROCESSORS_ONLN);
-    return o->threads > 0 ? o->threads : cores > 0 ? (int)cores : 1;
+    int usual = !on_gpu(o) ? cores() : o->together > 0 ? o->together : 1;
+    return o->threads > 0 ? o->threads : usual;
+}
+
+/* Threads inside a run, of which `runs` are side by side: beside a GPU, its share of the cores,
+ * which choose labels. */
+static int run_threads(const struct mete_run_options *o, int threads, int runs)
+{
+    if (on_gpu(o))
+        return cores() > runs ? cores() / runs : 1;
+    return runs > 1 ? 1 : threads;
 }
 
 static int open_crews(struct sweep *w)
@@ -279,7 +294,7 @@ static int work(struct sweep *w)
     if (on_gpu(w->o) && w->left < threads) /* there a run has use for one thread */
         threads = w->left > 0 ? w->left : 1;
     bool side_by_side = threads > 1 && w->left >= threads;
-    w->threads = side_by_side ? 1 : threads;
+    w->threads = run_threads(w->o, threads, side_by_side ? threads : 1);
     log_info("%d runs: %d done, %d failed, %d to do", w->n_chosen, counts.done, counts.failed,
              w->left);
     err = pool_open(&pool, side_by_side ? threads : 1);
