@@ -266,6 +266,8 @@ static int join(struct crews *all, struct engine *e)
             break;
     if (!c) {
         err = crew_open(&c, all, e);
+        if (err == METE_ENOMEM)
+            err = fail_within(err, "%d runs together", all->most);
         if (!err) {
             c->next = all->first;
             all->first = c;
