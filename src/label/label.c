@@ -261,9 +261,10 @@ static int run_rounds(struct batch *b)
         if (!wanted)
             return 0;
         int err = asks ? consult(b) : 0;
-        if (!err && b->q->threads)
+        bool share = asks && b->q->threads; /* what looks at nothing is done before they wake */
+        if (!err && share)
             err = pool_run(b->q->threads, b->n, choose_one, b);
-        for (int i = 0; !err && !b->q->threads && i < b->n; i++)
+        for (int i = 0; !err && !share && i < b->n; i++)
             err = choose_one(b, i, 0);
         if (!err)
             err = pay(b, &more);

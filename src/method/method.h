@@ -64,9 +64,10 @@ struct method_ops {
     enum outer outer;           /* the paper's meta-optimiser, and its rate */
     double outer_lr;
 
-    /* The meta-gradient of every task into grad (one vector per task).  out->loss is
-     * the query's after adaptation; where a method has no need of that pass
-     * (Reptile) and it is not wanted, the loss of the last inner step. */
+    /* The meta-gradient of every task into grad (one vector per task).  theta is one vector
+     * for all tasks, or, where runs work together, one for each.  out->loss is the query's
+     * after adaptation; where a method has no need of that pass (Reptile) and it is not
+     * wanted, the loss of the last inner step. */
     void (*meta_grad)(const struct method *m, struct lane *lane, const struct feed *f, int ways,
                       struct vec theta, struct vec grad, struct prediction *out);
 
