@@ -20,6 +20,7 @@ enum rng_purpose { /* part of the key; append only: runs must stay repeatable */
     RNG_THEORY,    /* stability experiments */
     RNG_TEST,      /* tests and benchmarks */
     RNG_PROBE,     /* power iteration, random directions */
+    RNG_RELABEL,   /* new numbers for a task's classes */
 };
 
 struct rng {

@@ -72,6 +72,33 @@ int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int6
     return batch;
 }
 
+/* `items` with their classes under new numbers, written to `labels`. */
+static void renumber(struct items *items, const int32_t *number, int32_t *labels)
+{
+    for (int i = 0; i < items->n; i++)
+        labels[i] = number[items->label[i]];
+    items->label = labels;
+}
+
+void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **labels)
+{
+    int32_t *number = mem_array((size_t)ways, sizeof *number);
+    size_t total = 0;
+    for (int i = 0; i < n; i++)
+        total += (size_t)(lessons[i].support.n + lessons[i].query.n);
+    int32_t *at = *labels = mem_grow(*labels, total + 1, sizeof **labels);
+    for (int i = 0; i < n; i++) {
+        struct rng r = rng_make(seed, RNG_RELABEL, lessons[i].id, 0);
+        for (int w = 0; w < ways; w++)
+            number[w] = w;
+        rng_shuffle(&r, number, (uint32_t)ways);
+        renumber(&lessons[i].support, number, at);
+        renumber(&lessons[i].query, number, at + lessons[i].support.n);
+        at += lessons[i].support.n + lessons[i].query.n;
+    }
+    free(number);
+}
+
 /* A task is task (2 words), user, ways, n_support, n_query, then its items. */
 enum { HEAD = 6 };
 

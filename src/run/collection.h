@@ -28,6 +28,9 @@ int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int6
                      struct lesson *lessons);
 
 struct lesson lesson_of(const struct episode *e, int64_t step);
+/* New numbers for the classes of each lesson, keyed by its id.  *labels: where they lie, grown
+ * as needed; free() it when the lessons are done with. */
+void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **labels);
 
 /* As one row of numbers, and back: what a checkpoint keeps. */
 size_t collection_flatten(const struct collection *c, int32_t **out); /* free() it */

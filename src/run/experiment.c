@@ -51,6 +51,11 @@ int experiment_open_tasks(struct experiment *x)
         err = tasks_open(&x->train, x->data, &x->bench, &x->setup.task, x->seed);
     if (!err)
         err = tasks_check(x->train, SPLIT_TRAIN);
+    if (!err && x->setup.train.relabel && tasks_are_users(x->train))
+        err = fail(METE_EINVAL,
+                   "train.relabel: a class is the same for all users of %s and keeps "
+                   "its number; leave it at no",
+                   x->bench.dataset);
     if (!err)
         err = open_judged(x, x->setup.train.val_shots, &x->val);
     if (!err)

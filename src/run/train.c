@@ -18,6 +18,8 @@ void trainer_release(struct trainer *t)
     collection_release(&t->bought);
     free(t->history);
     free(t->best);
+    free(t->labels);
+    t->labels = NULL;
     t->history = NULL;
     t->best = NULL;
 }
@@ -85,6 +87,8 @@ static int update(struct trainer *t, struct lesson *lessons, struct episode *fre
         n = collection_batch(&t->bought, (enum reuse)t->setup->train.reuse, t->seed, t->step, batch,
                              lessons);
     }
+    if (!err && t->setup->train.relabel)
+        lessons_relabel(lessons, n, tasks_ways(t->tasks), t->seed, &t->labels);
     if (!err)
         err = engine_step(t->engine, lessons, n);
     for (int i = 0; classical(t) && i < n; i++)

@@ -24,6 +24,7 @@ struct trainer {
     void *user;
     /* state */
     struct collection bought;
+    int32_t *labels; /* of a meta-batch whose classes have new numbers */
     int64_t step;  /* meta-updates done */
     int64_t asked; /* tasks asked for so far */
     bool unusable; /* the checkpoint was no good */

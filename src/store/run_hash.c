@@ -28,6 +28,18 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
 }
 
+/* Settings that came after the first runs were kept.  At these values they change nothing and
+ * are left out, so that the older runs keep their ids. */
+static const struct pair later[] = {{"train.relabel", "no"}};
+
+static bool as_before(const struct pair *p)
+{
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (strcmp(p->key, later[i].key) == 0)
+            return strcmp(p->value, later[i].value) == 0;
+    return false;
+}
+
 static bool left_out(const char *key, enum run_hash_kind kind)
 {
     if (kind == RUN_HASH_VARIANT)
@@ -59,7 +71,7 @@ void run_hash(const struct store_run *run, enum run_hash_kind kind, char id[STOR
     qsort(pairs, (size_t)n, sizeof *pairs, by_key);
     uint64_t hash = UINT64_C(14695981039346656037);
     for (int i = 0; i < n; i++) {
-        if (left_out(pairs[i].key, kind))
+        if (left_out(pairs[i].key, kind) || as_before(&pairs[i]))
             continue;
         hash = fnv1a(fnv1a(hash, pairs[i].key), "=");
         hash = fnv1a(fnv1a(hash, pairs[i].value), "\n");

@@ -53,6 +53,20 @@ refuses "nothing fits" 2 "no run fits" "$METE" run $suite --db "$tmp/x.db" --onl
 refuses "launches shared without a GPU" 2 "add --device cuda" "$METE" run $suite --db "$tmp/x.db" --together 4
 refuses "a part without a pattern" 2 "KEY=PATTERN" "$METE" run $suite --db "$tmp/x.db" --only protonet
 
+# new numbers for a bought task's classes: another model, the same for any number of threads
+for threads in 1 2; do
+    ok "relabelled, $threads" "$METE" train glyphs:5w-1s@500 --method maml --set net.filters=4 --set train.steps=12 \
+        --set test.tasks=20 --set val_tasks=20 --set train.relabel=yes --threads $threads -o "$tmp/relabel$threads"
+done
+ok "as they were numbered" "$METE" train glyphs:5w-1s@500 --method maml --set net.filters=4 --set train.steps=12 \
+    --set test.tasks=20 --set val_tasks=20 --threads 1 -o "$tmp/relabel0"
+# the weights alone: the header says how they were trained
+weights() { tail -c 3000 "$1/last.safetensors" | cksum; }
+same "relabelled alike" "$(weights "$tmp/relabel1")" "$(weights "$tmp/relabel2")"
+ok "and not as before" test "$(weights "$tmp/relabel1")" != "$(weights "$tmp/relabel0")"
+refuses "users' classes keep their numbers" 2 "same for all users" "$METE" train glyphs-users:users=40:1s@500 \
+    --set train.relabel=yes -o "$tmp/relabel3"
+
 # refusals
 bench() { printf 'name: x\nbase: {train.steps: 2}\naxes:\n  bench: ["%s"]\n' "$1" >"$tmp/bad.yaml"; }
 bench "glyphs:classes=60:500w-1s@1M"

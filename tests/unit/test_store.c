@@ -93,6 +93,16 @@ TEST(the_id_depends_on_every_setting_but_not_on_order_or_origin)
     run.settings = changed;
     store_run_id(&run, other);
     CHECK(strcmp(other, id) != 0);
+    const struct store_setting more[] = {
+        {"inner.lr", "0.1", ""}, {"train.steps", "1000", ""}, {"train.relabel", "no", "default"}};
+    run.settings = more;
+    run.n_settings = 3;
+    store_run_id(&run, other);
+    CHECK_STR(other, id); /* a setting that came later */
+    run.settings = (const struct store_setting[]){
+        {"inner.lr", "0.1", ""}, {"train.steps", "1000", ""}, {"train.relabel", "yes", ""}};
+    store_run_id(&run, other);
+    CHECK(strcmp(other, id) != 0);
     run = one_run();
     run.seed = 2;
     store_run_id(&run, other);

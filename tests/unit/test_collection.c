@@ -1,0 +1,66 @@
+/* test_collection.c - new numbers for the classes of bought tasks. */
+#include "test.h"
+#include "run/collection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAYS = 5, LESSONS = 40 };
+
+static const int32_t items[12] = {7, 3, 9, 1, 4, 8, 2, 6, 5, 0, 11, 10};
+static const int32_t support[7] = {0, 1, 2, 3, 4, 4, 2}, query[5] = {4, 3, 2, 1, 0};
+
+static void make(struct lesson *lessons, int64_t step)
+{
+    for (int i = 0; i < LESSONS; i++)
+        lessons[i] = (struct lesson){.support = {items, support, 7},
+                                     .query = {items + 7, query, 5},
+                                     .id = (uint64_t)i ^ (uint64_t)step << 32};
+}
+
+/* The number that each class has now, or false where that is no renumbering. */
+static bool numbers_of(const struct lesson *l, int32_t number[WAYS])
+{
+    bool taken[WAYS] = {false}, right = true;
+    for (int i = 0; i < 5; i++) {
+        number[i] = l->support.label[i]; /* classes 0..4 in order */
+        right = right && number[i] >= 0 && number[i] < WAYS && !taken[number[i]];
+        if (right)
+            taken[number[i]] = true;
+    }
+    for (int i = 0; i < 7; i++)
+        right = right && l->support.label[i] == number[support[i]];
+    for (int i = 0; i < 5; i++)
+        right = right && l->query.label[i] == number[query[i]];
+    return right && l->support.at == items && l->query.at == items + 7;
+}
+
+TEST(classes_get_new_numbers_and_stay_classes)
+{
+    struct lesson first[LESSONS], again[LESSONS], later[LESSONS];
+    int32_t *a = NULL, *b = NULL, *c = NULL, x[WAYS], y[WAYS], z[WAYS];
+    int moved = 0, changed = 0, counts[WAYS] = {0};
+    make(first, 3);
+    make(again, 3);
+    make(later, 4);
+    lessons_relabel(first, LESSONS, WAYS, 1, &a);
+    lessons_relabel(again, LESSONS, WAYS, 1, &b);
+    lessons_relabel(later, LESSONS, WAYS, 1, &c);
+    for (int i = 0; i < LESSONS; i++) {
+        CHECK(numbers_of(&first[i], x) && numbers_of(&again[i], y) && numbers_of(&later[i], z));
+        CHECK(memcmp(x, y, sizeof x) == 0); /* same seed, task and step */
+        changed += memcmp(x, z, sizeof x) != 0;
+        for (int w = 0; w < WAYS; w++)
+            moved += x[w] != w;
+        counts[x[0]]++;
+    }
+    CHECK(changed > LESSONS * 9 / 10); /* one in 120 stays by chance */
+    CHECK(moved > LESSONS * WAYS / 2);
+    for (int w = 0; w < WAYS; w++)
+        CHECK(counts[w] > 0);
+    free(a);
+    free(b);
+    free(c);
+}
+
+TESTS(T(classes_get_new_numbers_and_stay_classes))
