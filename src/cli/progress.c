@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "progress.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +56,13 @@ static void print(const char *what, double done, double total)
         return;
     state.shown = t;
     state.dirty = state.terminal;
-    fprintf(stderr, "%s%s  %.0f", state.terminal ? "\r\033[K" : "", state.what, done);
+    fprintf(stderr, "%s%s", state.terminal ? "\r\033[K" : "", state.what);
+    if (total != 1) /* of one run the per cent say more */
+        fprintf(stderr, "  %.0f", floor(done + 1e-9));
     if (total > 0) {
-        fprintf(stderr, " of %.0f  %.0f %%", total, 100 * done / total);
+        if (total != 1)
+            fprintf(stderr, " of %.0f", total);
+        fprintf(stderr, "  %.0f %%", 100 * done / total);
         if (done > 0 && done < total && t - state.began > 1)
             print_left((t - state.began) * (total - done) / done);
     }
