@@ -52,6 +52,8 @@ double engine_flops(const struct engine *e,
 /* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU is
  * left to work on by itself: a failure shows in a later call, or in engine_wait. */
 int engine_step(struct engine *e, const struct lesson *tasks, int n);
+/* Steps to ask for before waiting: the shortest take 170 us, a wait some tens. */
+enum { ENGINE_AHEAD = 16 };
 int engine_wait(struct engine *e);   /* until all steps are done */
 void engine_leave(struct engine *e); /* no more steps for now: others need not wait for them */
 /* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */

@@ -6,8 +6,8 @@
 #include "run/setup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "method/crew.h"
 #include "base/pool.h"
+#include "method/crew.h"
 #include "task/bench.h"
 
 #include <pthread.h>
@@ -124,11 +124,10 @@ struct race {
 /* Steps until a time; how many.  A run is waited for as often as training does. */
 static int steps_until(const struct race *r, struct engine *e, double end, int *steps)
 {
-    enum { ROUND = 16 };
     int err = 0;
     double each;
-    for (*steps = 0; !err && (*steps == 0 || seconds_now() < end); *steps += ROUND)
-        err = time_round(e, r->load, r->spec->meta_batch, ROUND, &each);
+    for (*steps = 0; !err && (*steps == 0 || seconds_now() < end); *steps += ENGINE_AHEAD)
+        err = time_round(e, r->load, r->spec->meta_batch, ENGINE_AHEAD, &each);
     return err;
 }
 
@@ -188,6 +187,9 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
     struct load load = {0};
     struct shape shape = {1, b->ways * shots, b->ways * query};
     int err = setup_engine(s, o->device, o->threads, &spec);
+    if (!err && o->together && (o->runs < 2 || !spec.kernels->whole_shard))
+        err = fail(METE_EINVAL,
+                   "--together is for several runs on a GPU; add --runs 8 --device cuda");
     if (err)
         return err;
     image_size(b->dataset, &side, &channels);

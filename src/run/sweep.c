@@ -404,7 +404,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     else if (!err && o->dry_run)
         err = dry_run(&w);
     else if (!err) {
-        err = o->together > 0 ? open_crews(&w) : 0;
+        err = o->together ? open_crews(&w) : 0;
         if (!err)
             err = store_open(&w.store, o->db, STORE_WRITE);
         if (!err)

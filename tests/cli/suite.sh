@@ -86,6 +86,19 @@ refuses "a wrong type" 2 "bad.yaml:2:" "$METE" run "$tmp/bad.yaml" --db "$tmp/x.
 refuses "a missing suite" 1 "no-such.yaml" "$METE" run "$tmp/no-such.yaml" --db "$tmp/x.db"
 same "no database was made by what was refused" "no" "$([ -e "$tmp/x.db" ] && echo yes || echo no)"
 
+# a long run saves itself soon and again, and a killed one can go on from there
+"$METE" train glyphs:5w-1s@500 --method protonet --set net.filters=4 --set train.steps=1000000 --set validate_every=5 \
+    --set val_tasks=5 --threads 1 -o "$tmp/long" >/dev/null 2>&1 &
+saved=
+for i in $(seq 200); do
+    now=$(stat -c %i "$tmp/long/checkpoint.safetensors" 2>/dev/null) # written anew, it is another file
+    [ -n "$now" ] && [ -n "$saved" ] && [ "$now" != "$saved" ] && break
+    saved=${now:-$saved}
+    sleep 0.1
+done
+kill -9 $! && wait $! 2>/dev/null
+ok "a checkpoint, and a later one" test -n "$now" -a "$now" != "$saved"
+
 # a checkpoint that is no good
 id=$(sqlite3 "$tmp/one.db" "SELECT id FROM runs ORDER BY run LIMIT 1")
 mkdir -p "$tmp/broken.db.runs/$id"

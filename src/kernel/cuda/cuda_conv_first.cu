@@ -139,6 +139,17 @@ static __device__ __forceinline__ void keep_first(const struct conv_args &a, con
     cluster_ends(splits);
 }
 
+/* Where a thread's columns lie from a pixel's corner in x. */
+static __device__ __forceinline__ void find_columns(const struct conv_args &a,
+                                                    int (&column)[FIRST_TILES])
+{
+#pragma unroll
+    for (int n = 0; n < FIRST_TILES; n++) {
+        int tap = 2 * n + threadIdx.x % 32 / 16, c = threadIdx.x % 16 / 4;
+        column[n] = tap < 9 ? (tap / 3 * a.plan.in.cols + tap % 3) * FEW + c : 0;
+    }
+}
+
 /* blockIdx = ((slice, part), task); the parts of a slice are a cluster.  The images are
  * staged before the kernel before, which does not write them, has ended. */
 template <bool TANGENT, class FIX>
@@ -184,11 +195,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     };
     int kept =
         sum_slice<1, TANGENT, false>(a, rest, k, splits, part == 0, f, r, &sums, &ch, add_kept);
-#pragma unroll
-    for (int n = 0; n < FIRST_TILES; n++) {
-        int tap = 2 * n + threadIdx.x % 32 / 16, c = threadIdx.x % 16 / 4;
-        column[n] = tap < 9 ? (tap / 3 * a.plan.in.cols + tap % 3) * FEW + c : 0;
-    }
+    find_columns(a, column);
 #pragma unroll 1
     for (int first = base; first >= s.first; first -= PIXELS) {
         int p = first + threadIdx.x / 4;

@@ -145,8 +145,8 @@ multiply_dw(const struct conv_args &a, const float *stage, int pixels, int kgrou
     }
 }
 
-/* A warp's sums, (32, DW_PITCH) in shared memory, go to memory in 3 turns of 8 x 4 rows and 4
- * fours of columns: four fours of a lane, from row down and column right on.  */
+/* A warp's sums, (32, DW_PITCH) in shared memory, go to memory in 3 turns of 16 columns: of
+ * each a lane has four fours, 8 rows apart. */
 struct dw_turn {
     size_t at[4];
     bool real[4];
