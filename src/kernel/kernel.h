@@ -65,6 +65,7 @@ struct batch {
  * through them ("support").  0: TENSOR_MEAN and TENSOR_VAR ("running"). */
 struct norm {
     int stat;
+    bool no_tangents; /* none of this pass will be asked for: a set may keep less of it */
 };
 
 /* One vector per task; stride 0: shared.  In elements. */

@@ -30,6 +30,7 @@ void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct 
         if (i == 0 || keep) {
             pass_take(&w->pass[i], lane, batch, i > 0 && !shuffled ? w->pass[0].x : NULL);
             w->pass[i].mean = s->loss == 0;
+            w->pass[i].norm.no_tangents = !keep;
         } else {
             w->pass[i] = w->pass[0];
         }
@@ -93,6 +94,7 @@ int query_pass_take(struct pass *p, struct lane *lane, const struct feed *f)
 {
     bool joint = lane->net->bn == BN_SUPPORT && f->support.n > 0;
     pass_take(p, lane, joint ? f->both : f->query, NULL);
+    p->norm.no_tangents = true;
     if (joint)
         p->norm.stat = f->support.n;
     p->labels = joint ? f->both_query_label : f->query_label;

@@ -74,6 +74,7 @@ static void embedding_take(struct embedding *e, const struct method *m, struct l
             e->support.labels = f->support_label;
         }
     }
+    e->query.norm.no_tangents = e->support.norm.no_tangents = true;
     e->scratch = arena_take(
         &lane->mem, net->k->proto_bytes(net_feature_layer(net, NULL), f->query.tasks, ways));
     size_t rows = (size_t)f->query.tasks * (size_t)e->query.batch.n * (size_t)ways;

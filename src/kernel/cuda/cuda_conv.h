@@ -30,8 +30,7 @@ enum {
     FORWARD_WARPS = 16,
     SLICE_MAX = 32,
     CLUSTER_MAX = 8,    /* blocks */
-    FIRST_PIXELS = 256, /* of a first layer, that a block works on at once: 4 a thread; 8 did
-                         * not stay in registers */
+    FIRST_PIXELS = 128, /* of a first layer, whose tangents a block works on at once */
     DX_PITCH = 152,     /* floats between rows of weights: 9 SLICE of them, one row per t */
     DW_PITCH = 52 /* between rows of a warp's sums of dW: 48, and two rows are 8 apart mod 32 */
 };
@@ -68,9 +67,10 @@ struct conv_plan {
     struct picture in, dz;     /* x as convolutions see it; dz as dX sees it */
     struct divisor by_w, by_h; /* of the conv pixels */
     struct product forward, dx, dw;
-    int slice;                   /* channels of a slice in the forward pass */
-    int norm_splits, first_rows; /* of the picture under a batch of a first layer's pixels */
-    int width, columns, ngroups; /* dW: the unit, and its groups of taps */
+    int slice;                     /* channels of a slice in the forward pass */
+    int norm_splits, first_splits; /* parts of the pixels; of a first layer */
+    int first_rows;                /* of the picture under FIRST_PIXELS */
+    int width, columns, ngroups;   /* dW: the unit, and its groups of taps */
 };
 
 /* What a conv kernel is given. */

@@ -10,7 +10,8 @@
 #include "cuda_proto.h"
 
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
-extern "C" bool cuda_conv_first(struct device *d, struct conv_args *a);
+extern "C" bool cuda_first_backward(struct device *d, struct conv_args *a);
+extern "C" bool cuda_first_tangent(struct device *d, struct conv_args *a);
 const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_args *before,
                                    bool tangent);
 const void *cuda_products_mini(const struct conv_args *a, const struct conv_args *before,
@@ -89,7 +90,7 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
 {
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
-    if (!c->dx && cuda_conv_first(d, &a))
+    if (!c->dx && (c->v.at ? cuda_first_tangent : cuda_first_backward)(d, &a))
         return;
     if (!norm_with_products(d, &a) && !cuda_head_norm(d, &a) && !cuda_proto_norm(d, &a))
         cuda_conv_norm(d, &a);

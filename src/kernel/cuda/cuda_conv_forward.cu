@@ -3,6 +3,7 @@
 
 const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent);
 const void *cuda_forward_mini(const struct conv_args *a, bool tangent);
+extern "C" bool cuda_first_forward(struct device *d, struct conv_args *a, bool keep_z);
 
 /* A kernel made for the shape, or NULL. */
 static const void *cuda_forward_known(const struct conv_args *a, bool tangent)
@@ -29,6 +30,8 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
     struct conv_args a = {};
     cuda_flush(d);
     cuda_conv_args(d, c, &a);
+    if (!c->v.at && cuda_first_forward(d, &a, !c->no_tangents))
+        return;
     a.early = after_forward(d);
     const struct product *p = &a.plan.forward;
     int slices = (a.out_rows + a.plan.slice - 1) / a.plan.slice;

@@ -13,8 +13,13 @@ void cuda_forward(struct device *d, const struct layer *l, const struct batch *b
                   const void *x, struct vec theta, void *cache, void *scratch)
 {
     (void)scratch;
-    struct layer_call c = {
-        l, b, norm.stat, .x = x, .theta = theta, .cache = cuda_cache(l, b, cache)};
+    struct layer_call c = {l,
+                           b,
+                           norm.stat,
+                           norm.no_tangents,
+                           .x = x,
+                           .theta = theta,
+                           .cache = cuda_cache(l, b, cache)};
     run(d, &c, true);
 }
 

@@ -115,7 +115,8 @@ void cuda_unpack(struct device *d, const struct layer *l, enum tensor which, con
 
 size_t cuda_input_bytes(const struct layer *first, const struct batch *b)
 {
-    return (size_t)b->tasks * (size_t)b->n * in_floats(first) * sizeof(float);
+    size_t moments = (size_t)(moments_side(first) * moments_side(first));
+    return (size_t)b->tasks * (size_t)b->n * (in_floats(first) + moments) * sizeof(float);
 }
 
 enum part { OUT, DOUT, Z, DZ, STATISTICS, PARTS };

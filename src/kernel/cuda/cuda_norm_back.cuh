@@ -290,13 +290,11 @@ static __device__ __forceinline__ void put_sums(const float (&sum)[3][4], norm_s
     }
 }
 
-/* The warp's sums over the part, whose first batch is in r; leaves its last one there.  `more`
- * adds to a thread's sums what else it has. */
-template <int W, bool TANGENT, class MORE>
-static __device__ __forceinline__ int sum_part(const struct conv_args &a, const struct part &s,
-                                               const struct planes &k, const struct few<4> &f,
-                                               struct reading<W> (&r)[batch_of<W, TANGENT>()],
-                                               norm_sums *sums, MORE more)
+/* The warp's sums over the part, whose first batch is in r; leaves its last one there. */
+template <int W, bool TANGENT>
+static __device__ __forceinline__ int
+sum_part(const struct conv_args &a, const struct part &s, const struct planes &k,
+         const struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()], norm_sums *sums)
 {
     int quad = threadIdx.x % 4 * 4, p = s.first + threadIdx.x / 4, kept = p;
     float sum[3][4] = {};
@@ -309,7 +307,6 @@ static __device__ __forceinline__ int sum_part(const struct conv_args &a, const 
                 count_pixel<W, TANGENT>(f, r[u], sum);
         kept = p;
     }
-    more(f, sum);
     put_sums<TANGENT>(sum, sums);
     return kept;
 }
@@ -343,11 +340,11 @@ static __device__ __forceinline__ struct part part_of(const struct conv_args &a,
 /* All sums of a part and of the parts it shares the slice with, which are a cluster, and
  * what follows from them for the channels: in ch and f.  Leaves the last batch in r.
  * RUNNING: statistics may be running averages. */
-template <int W, bool TANGENT, bool RUNNING, class MORE>
+template <int W, bool TANGENT, bool RUNNING>
 static __device__ __forceinline__ int
 sum_slice(const struct conv_args &a, const struct part &s, const struct planes &k, int splits,
           bool keep, struct few<4> &f, struct reading<W> (&r)[batch_of<W, TANGENT>()],
-          norm_sums *sums, struct slice *ch, MORE more)
+          norm_sums *sums, struct slice *ch)
 {
     int quad = threadIdx.x % 4 * 4;
     double over = s.stat > 0 ? 1 / ((double)s.stat * a.l.conv_h * a.l.conv_w) : 0;
@@ -360,7 +357,7 @@ sum_slice(const struct conv_args &a, const struct part &s, const struct planes &
     load_slice(a, s, TANGENT, ch);
     __syncthreads();
     load_few<4, TANGENT>(f, ch, quad);
-    int kept = sum_part<W, TANGENT>(a, s, k, f, r, sums, more);
+    int kept = sum_part<W, TANGENT>(a, s, k, f, r, sums);
     if (running)
         sum_running<W>(a, s, k, sums);
     add_up(sums, running ? 4 : TANGENT ? 3 : 2, WARPS, splits);
@@ -382,8 +379,7 @@ static __device__ __forceinline__ void norm_slice(const struct conv_args &a, int
     const struct planes k = planes_of<TANGENT>(a, task, c0 + threadIdx.x % 4 * 4);
     struct reading<W> r[batch_of<W, TANGENT>()];
     struct few<4> f;
-    auto nothing = [](const struct few<4> &, float(&)[3][4]) {};
-    int kept = sum_slice<W, TANGENT, RUNNING>(a, s, k, splits, part == 0, f, r, sums, ch, nothing);
+    int kept = sum_slice<W, TANGENT, RUNNING>(a, s, k, splits, part == 0, f, r, sums, ch);
     put_part<FULL, W, TANGENT>(a, s, k, f, r, kept);
 }
 

@@ -266,6 +266,8 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
                           l->conv_w + border);
     plan->norm_splits =
         splits_of(d->blocks / max_int(1, tasks_of(d, c) * slices(l->out_c)), outputs, 256, 1);
+    plan->first_splits =
+        splits_of(d->blocks / max_int(1, tasks_of(d, c) * ceil_div(l->out_c, 32)), outputs, 128, 1);
     plan->first_rows = rows_under(&plan->in, c->b->n, FIRST_PIXELS, l->conv_h, l->conv_w, s, 3);
     plan_forward(plan, d, c);
     plan_dx(plan, d, c);

@@ -25,7 +25,8 @@ extern "C" {
 #include "base/error.h"
 
 enum { SLICE = 16 };           /* channels a thread block works on at a time */
-#define CUDA_FORWARD "forward" /* the name that conv layers are launched by */
+#define CUDA_FORWARD "forward" /* the names that these are launched by */
+#define CUDA_GATHER  "gather"
 
 struct recording {
     uint64_t key;
@@ -107,6 +108,21 @@ static inline bool is_conv(const struct layer *l)
 static inline bool in_fp32(const struct device *d, const struct layer *l)
 {
     return d->full_fp32 || l->exact;
+}
+
+/* The side of the second moments that gather leaves behind the pictures, image by image, for a
+ * first layer that works by them (cuda_first.cuh), or 0: those of Omniglot and mini-ImageNet. */
+static inline int moments_side(const struct layer *l)
+{
+    bool strided = is_conv(l) && l->stride == 2 && !l->pool && l->in_h == l->in_w;
+    if (strided && l->in_h == 28 && l->in_c == 1 && l->out_c == 64)
+        return 16;
+    return strided && l->in_h == 84 && l->in_c == 3 && l->out_c == 32 ? 32 : 0;
+}
+
+static inline bool by_moments(const struct device *d, const struct layer *l)
+{
+    return moments_side(l) > 0 && !in_fp32(d, l);
 }
 
 static inline size_t in_floats(const struct layer *l) /* of an image */
@@ -193,6 +209,7 @@ struct layer_call {
     const struct layer *l;
     const struct batch *b;
     int stat;
+    bool no_tangents;
     const float *x, *rx; /* rx NULL: zero */
     struct vec theta, v;
     struct sink sink;

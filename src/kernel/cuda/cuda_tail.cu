@@ -70,23 +70,40 @@ static __device__ __forceinline__ void load_few_values(const struct tail_args &a
         t.bias[o] = *task_at(k.theta, task, k.bias + o);
 }
 
-/* A warp per image and class; padding is zeros. */
+/* Four sums over the warp at once: lane 8 r is left with the r-th, and so are those after it. */
+static __device__ __forceinline__ float sum_fours(const float (&v)[4])
+{
+    bool upper = threadIdx.x & 16, odd = threadIdx.x & 8;
+    float two[2], one;
+#pragma unroll
+    for (int r = 0; r < 2; r++)
+        two[r] = (upper ? v[2 + r] : v[r]) + __shfl_xor_sync(~0u, upper ? v[r] : v[2 + r], 16);
+    one = (odd ? two[1] : two[0]) + __shfl_xor_sync(~0u, odd ? two[0] : two[1], 8);
+    for (int step = 4; step > 0; step /= 2)
+        one += __shfl_xor_sync(~0u, one, step);
+    return one;
+}
+
+/* A warp per image and four classes; padding is zeros. */
 static __device__ __forceinline__ void tail_logits(const struct dense_args &k, const struct tail &t,
                                                    int task, int n)
 {
     float *out = k.cache.out + (size_t)task * k.n * k.out_c;
-    int lane = threadIdx.x % 32;
+    int lane = threadIdx.x % 32, groups = (k.out + 3) / 4;
 #pragma unroll 1
-    for (int pair = threadIdx.x / 32; pair < n * k.out; pair += TAIL_WARPS) {
-        int i = pair / k.out, o = pair % k.out, at = i * k.out_c + o;
-        float sum = 0;
-        for (int j = lane * 4; j < k.in; j += 128)
-            sum = dot4(*(const float4 *)(t.x + i * k.in + j), *(const float4 *)(t.w + o * k.in + j),
-                       sum);
-        for (int step = 16; step > 0; step /= 2)
-            sum += __shfl_xor_sync(~0u, sum, step);
-        if (lane == 0)
-            t.logits[at] = out[at] = sum + t.bias[o];
+    for (int at = threadIdx.x / 32; at < n * groups; at += TAIL_WARPS) {
+        int i = at / groups, o = at % groups * 4, mine = o + lane / 8;
+        float sum[4] = {};
+#pragma unroll 1
+        for (int j = lane * 4; j < k.in; j += 128) {
+            float4 x = *(const float4 *)(t.x + i * k.in + j);
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                sum[r] = dot4(x, *(const float4 *)(t.w + min(o + r, k.out - 1) * k.in + j), sum[r]);
+        }
+        float y = sum_fours(sum);
+        if (lane % 8 == 0 && mine < k.out)
+            t.logits[i * k.out_c + mine] = out[i * k.out_c + mine] = y + t.bias[mine];
     }
 #pragma unroll 1
     for (int at = threadIdx.x; at < n * k.out_c; at += TAIL_THREADS)

@@ -243,24 +243,30 @@ template <int NW, int NS, int CHANNELS> struct sums {
     uint64_t sent; /* an mbarrier: completes when all of `block` has come */
 };
 
-/* The first thing done with them; `used` of the NS sums will be added up. */
-template <int NW, int NS, int CHANNELS>
-static __device__ __forceinline__ void sums_begin(struct sums<NW, NS, CHANNELS> *s, int used,
-                                                  int splits)
+/* Sets up `sent` for `bytes` from the blocks of the cluster, and tells them; before anything
+ * is sent, barrier.cluster.wait. */
+static __device__ __forceinline__ void expect_sent(uint64_t *sent, int bytes, int splits)
 {
     if (splits == 1)
         return;
-    uint32_t at = shared_address(&s->sent);
+    uint32_t at = shared_address(sent);
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncwarp(); /* racecheck takes the two for accesses of different lanes */
     if (threadIdx.x == 0)
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at),
-                     "r"(splits * used * CHANNELS * (int)sizeof(double))
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
                      : "memory");
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+/* The first thing done with them; `used` of the NS sums will be added up. */
+template <int NW, int NS, int CHANNELS>
+static __device__ __forceinline__ void sums_begin(struct sums<NW, NS, CHANNELS> *s, int used,
+                                                  int splits)
+{
+    expect_sent(&s->sent, splits * used * CHANNELS * (int)sizeof(double), splits);
 }
 
 /* Sends v to the same place in block `rank` of the cluster. */

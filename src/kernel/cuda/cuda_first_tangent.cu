@@ -1,28 +1,24 @@
-/* cuda_conv_first.cu - a net's first layer backward, and the tangent of that, where its shape
- * is known: batch norm and dW in one launch.
+/* cuda_first_tangent.cu - the tangent of a net's first layer backward, where its shape is
+ * known: batch norm and dW in one launch.
  *
- * Nobody else wants the first layer's dz, so it never leaves the block: a batch of pixels at
+ * Nobody else wants the first layer's Rdz, so it never leaves the block: a batch of pixels at
  * a time goes to shared memory beside the picture under them, and is multiplied.  Rows of the
  * product are the slice's 16 output channels (row g, g + 8: channel 2 g, 2 g + 1), columns
  * (tap, 4 input channels), the terms of its sums pixels.
  */
-#include "cuda_norm_back.cuh"
-#include "cuda_shape.cuh"
+#include "cuda_first.cuh"
 
 enum {
-    FEW = 4,         /* input channels */
     FIRST_TILES = 5, /* of 8 columns: 9 taps of FEW channels, padded */
     FIRST_COLUMNS = 8 * FIRST_TILES,
     FIRST_FOURS = FIRST_COLUMNS / 4,
     FIRST_DZ = 24, /* floats between pixels of dz: SLICE of them, one pixel per t */
 };
 
-/* A block's shared memory.  kept: z and dout of the part's first batch, each thread's own:
- * they are copied there while the last one is read, and not read again. */
+/* A block's shared memory. */
 struct first {
     float *x, *dz;
     int *corner; /* where each pixel's window begins in x */
-    float *kept;
 };
 
 static __host__ __device__ __forceinline__ size_t first_floats(const struct conv_args &a)
@@ -30,54 +26,29 @@ static __host__ __device__ __forceinline__ size_t first_floats(const struct conv
     return (size_t)a.plan.first_rows * a.plan.in.cols * FEW + FIRST_PIXELS * (FIRST_DZ + 1);
 }
 
-enum { KEPT_FLOATS = 2 * FIRST_PIXELS * SLICE };
-
-/* Begins to copy four channels of the batch at p: of z, or (which = 1) of dout. */
-static __device__ __forceinline__ void keep_batch(const struct conv_args &a, const float *from,
-                                                  int which, int p, const struct first &m)
-{
-#pragma unroll
-    for (int u = 0; u < FIRST_PIXELS / STEP; u++)
-        copy16(m.kept + ((which * FIRST_PIXELS / STEP + u) * THREADS + threadIdx.x) * 4,
-               from + (p + u * STEP) * a.out_c, true);
-}
-
-static __device__ __forceinline__ void take_kept(struct reading<1> &r, int u, const struct first &m)
-{
-    const float *at = m.kept + (u * THREADS + threadIdx.x) * 4;
-    float4 z = *(const float4 *)at;
-    float4 dout = *(const float4 *)(at + FIRST_PIXELS / STEP * THREADS * 4);
-    r.at[0] = 0;
-    r.z[0][0] = z.x, r.z[0][1] = z.y, r.z[0][2] = z.z, r.z[0][3] = z.w;
-    r.dout[0] = dout.x, r.dout[1] = dout.y, r.dout[2] = dout.z, r.dout[3] = dout.w;
-}
-
 /* Begins to copy the picture under pixels first..end-1. */
 static __device__ __forceinline__ void stage_first(const struct conv_args &a, const struct part &s,
                                                    int first, int end, const struct first &m)
 {
-    int x, top = window_row(a, first, &x), rows = window_row(a, end - 1, &x) + 3 - top;
-    const float *from = a.x + (size_t)s.task * a.n * a.l.in_h * a.l.in_w * FEW;
-    stage_picture<WARPS>(a.plan.in, from, s.n, top, rows, 0, FEW, 0, FEW, m.x);
+    int x, top = window_row(a, first, &x);
+    stage_windows(a, s.task, s.n, first, end, m.x);
     copies_end();
-    for (int i = threadIdx.x; i < FIRST_PIXELS; i += THREADS) {
-        int row = window_row(a, min(first + i, end - 1), &x) - top;
-        m.corner[i] = (row * a.plan.in.cols + x) * FEW;
-    }
+    for (int i = threadIdx.x; i < FIRST_PIXELS; i += THREADS)
+        m.corner[i] = corner_of(a, top, min(first + i, end - 1));
 }
 
-/* dz of a batch to shared memory; where the part has no pixel, zeros. */
-template <bool TANGENT>
-static __device__ __forceinline__ void
-put_batch(const struct few<4> &f, const struct reading<1> (&r)[batch_of<1, TANGENT>()], int p,
-          int last, int counted, const struct first &m)
+/* Rdz of a batch to shared memory; where the part has no pixel, zeros. */
+static __device__ __forceinline__ void put_batch(const struct few<4> &f,
+                                                 const struct reading<1> (&r)[batch_of<1, true>()],
+                                                 int p, int last, int counted,
+                                                 const struct first &m)
 {
     float *to = m.dz + threadIdx.x / 4 * FIRST_DZ + threadIdx.x % 4 * 4;
 #pragma unroll
-    for (int u = 0; u < batch_of<1, TANGENT>(); u++) {
+    for (int u = 0; u < batch_of<1, true>(); u++) {
         float v[1][4] = {};
         if (p + u * STEP < last)
-            dz_of<false, 1, TANGENT>(f, r[u], p + u * STEP < counted, v);
+            dz_of<false, 1, true>(f, r[u], p + u * STEP < counted, v);
         *(float4 *)(to + u * STEP * FIRST_DZ) = make_float4(v[0][0], v[0][1], v[0][2], v[0][3]);
     }
 }
@@ -152,11 +123,11 @@ static __device__ __forceinline__ void find_columns(const struct conv_args &a,
 
 /* blockIdx = ((slice, part), task); the parts of a slice are a cluster.  The images are
  * staged before the kernel before, which does not write them, has ended. */
-template <bool TANGENT, class FIX>
+template <class FIX>
 static __global__ void __launch_bounds__(THREADS, 2)
-    first_kernel(const __grid_constant__ struct conv_args given)
+    first_tangent_kernel(const __grid_constant__ struct conv_args given)
 {
-    enum { BATCH = batch_of<1, TANGENT>(), PIXELS = BATCH * STEP };
+    enum { PIXELS = FIRST_PIXELS };
     extern __shared__ __align__(128) float dynamic[];
     __shared__ norm_sums sums;
     __shared__ struct slice ch;
@@ -165,50 +136,29 @@ static __global__ void __launch_bounds__(THREADS, 2)
     int splits = a.plan.norm_splits, part = blockIdx.x & (splits - 1), task = blockIdx.y;
     int c0 = (int)(blockIdx.x >> log2_of(splits)) * SLICE;
     const struct part s = part_of(a, task, c0, part, splits);
-    const struct planes k = planes_of<TANGENT>(a, task, c0 + threadIdx.x % 4 * 4);
+    const struct planes k = planes_of<true>(a, task, c0 + threadIdx.x % 4 * 4);
     const struct first m = {dynamic + FIRST_PIXELS * FIRST_DZ, dynamic,
-                            (int *)(dynamic + first_floats(a) - FIRST_PIXELS),
-                            dynamic + first_floats(a)};
+                            (int *)(dynamic + first_floats(a) - FIRST_PIXELS)};
     int base = s.last > s.first ? s.first + (s.last - 1 - s.first) / PIXELS * PIXELS : -1;
     int column[FIRST_TILES], counted = s.stat * a.l.out_h * a.l.out_w;
-    bool keeps = !TANGENT && base > s.first; /* the first batch, which is a whole one */
     if (base >= 0)
         stage_first(a, s, base, s.last, m);
-    if (keeps)
-        keep_batch(a, k.z, 0, s.first + threadIdx.x / 4, m);
     wait_for_previous();
-    if (keeps)
-        keep_batch(a, k.dout, 1, s.first + threadIdx.x / 4, m);
-    copies_end();
-    struct reading<1> r[BATCH];
+    struct reading<1> r[batch_of<1, true>()];
     struct few<4> f;
-    struct part rest = s;
-    rest.first += keeps ? (int)PIXELS : 0;
     float acc[FIRST_TILES][4] = {};
-    auto add_kept = [&](const struct few<4> &few, float(&sum)[3][4]) {
-        copies_wait<0>();
-        for (int u = 0; keeps && u < BATCH; u++) {
-            struct reading<1> one;
-            take_kept(one, u, m);
-            count_pixel<1, TANGENT>(few, one, sum);
-        }
-    };
-    int kept =
-        sum_slice<1, TANGENT, false>(a, rest, k, splits, part == 0, f, r, &sums, &ch, add_kept);
+    int kept = sum_slice<1, true, false>(a, s, k, splits, part == 0, f, r, &sums, &ch);
     find_columns(a, column);
 #pragma unroll 1
     for (int first = base; first >= s.first; first -= PIXELS) {
         int p = first + threadIdx.x / 4;
         if (first != base) {
             stage_first(a, s, first, first + PIXELS, m);
-            load_few<4, TANGENT>(f, &ch, threadIdx.x % 4 * 4);
+            load_few<4, true>(f, &ch, threadIdx.x % 4 * 4);
         }
-        put_batch<TANGENT>(f, r, p, s.last, counted, m);
-        if (keeps && first == s.first + PIXELS)
-            for (int u = 0; u < BATCH; u++)
-                take_kept(r[u], u, m);
-        else if (first > s.first && p - PIXELS != kept) /* while this one is multiplied */
-            read_batch<1, TANGENT>(a, k, p - PIXELS, s.last, r);
+        put_batch(f, r, p, s.last, counted, m);
+        if (first > s.first && p - PIXELS != kept) /* while this one is multiplied */
+            read_batch<1, true>(a, k, p - PIXELS, s.last, r);
         copies_wait<0>();
         __syncthreads();
         multiply_batch(m, min((int)PIXELS, s.last - first), column, acc);
@@ -218,25 +168,20 @@ static __global__ void __launch_bounds__(THREADS, 2)
 }
 
 /* Launches it where a kernel is made for the shape. */
-extern "C" bool cuda_conv_first(struct device *d, struct conv_args *a)
+extern "C" bool cuda_first_tangent(struct device *d, struct conv_args *a)
 {
-    const void *kernel = NULL;
-    bool tangent = a->v.at != NULL;
-#define KNOWN(shape)                                                                               \
-    if (fixed<fix_norm<shape>>(a))                                                                 \
-        kernel = tangent ? (const void *)first_kernel<true, fix_norm<shape>>                       \
-                         : (const void *)first_kernel<false, fix_norm<shape>>;
-    KNOWN(0)
-    KNOWN(4)
-#undef KNOWN
+    const void *kernel = fixed<fix_norm<0>>(a)   ? (const void *)first_tangent_kernel<fix_norm<0>>
+                         : fixed<fix_norm<4>>(a) ? (const void *)first_tangent_kernel<fix_norm<4>>
+                                                 : NULL;
     if (!kernel || in_fp32(d, &a->l) || a->dx || a->rx || a->stat == 0)
         return false;
     int splits = a->plan.norm_splits;
+    size_t sums = (WARPS + 1) * SLICE * FIRST_COLUMNS, floats = first_floats(*a);
     struct grid g = {.x = (unsigned)(a->out_rows / SLICE * splits),
                      .y = (unsigned)a->tasks,
                      .threads = THREADS,
                      .cluster = (unsigned)splits,
-                     .shared = (first_floats(*a) + KEPT_FLOATS) * sizeof(float)};
+                     .shared = (floats > sums ? floats : sums) * sizeof(float)};
     cuda_launch(d, kernel, g, a, "first backward");
     return true;
 }
