@@ -167,7 +167,7 @@ static void *dinput(const struct bench *b, int i, bool tangent)
 static void run_layer(struct bench *b, int pass, int i)
 {
     const struct layer *l = &b->layer[i];
-    struct norm norm = {b->batch.n};
+    struct norm norm = {.stat = b->batch.n};
     if (pass == FORWARD)
         b->k->forward(b->device, l, &b->batch, norm, input(b, i, false), b->theta, b->cache[i],
                       b->scratch);

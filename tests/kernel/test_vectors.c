@@ -115,13 +115,14 @@ TEST(gather_reads_bytes_and_floats_planar_or_not)
         }
 }
 
-/* What a convolution of four filters makes of the images. */
-static float *convolved(const struct kernels *k, const struct images *host, bool pool)
+/* What a convolution makes of the images. */
+static float *convolved(const struct kernels *k, const struct images *host, int filters, bool pool,
+                        bool tf32)
 {
-    struct spec spec = {"windows", host->h, host->w, host->c, {4}, pool, {2}, GROUPS,
-                        N,         {0},     WHOLE,   0,       0,   0,    1};
+    struct spec spec = {"windows", host->h, host->w, host->c, {filters}, pool, {2}, GROUPS,
+                        N,         {0},     WHOLE,   0,       0,         0,    1};
     struct pass p;
-    pass_open(&p, k, &spec);
+    pass_open_as(&p, k, &spec, (struct manner){.tf32 = tf32});
     float *rows = output_of(&p, host);
     pass_close(&p);
     return rows;
@@ -134,12 +135,12 @@ TEST(convolutions_read_bytes_and_floats_planar_or_not)
     for (int i = 0; i < 5 * 8; i++) {
         const int *shape = shapes[i / 8];
         struct images host = random_images(i & 1, i & 2, shape[0], shape[1], shape[2]);
-        float *want = convolved(&kernels_ref64, &host, i & 4);
+        float *want = convolved(&kernels_ref64, &host, 4, i & 4, false);
         int out_h = (shape[0] + 1) / 2, out_w = (shape[1] + 1) / 2;
         for (int s = 0; kernels_at(s); s++) {
             if (!set_usable(kernels_at(s)))
                 continue;
-            float *got = convolved(kernels_at(s), &host, i & 4);
+            float *got = convolved(kernels_at(s), &host, 4, i & 4, false);
             double worst = got ? 0 : 1;
             for (int j = 0; got && j < GROUPS * N * out_h * out_w * 4; j++)
                 worst = fmax(worst, fabs((double)got[j] - want[j]));
@@ -150,6 +151,34 @@ TEST(convolutions_read_bytes_and_floats_planar_or_not)
         free(want);
         free((void *)host.data);
     }
+}
+
+/* Shapes of which a GPU gathers more than the pictures, in TF32; the floats have so little
+ * contrast (1 to 8 in 1000) that rounding them shows. */
+TEST(first_layers_read_bytes_and_floats_planar_or_not)
+{
+    static const int shapes[][4] = {{28, 28, 1, 64}, {84, 84, 3, 32}};
+    int sets = 0;
+    for (int i = 0; i < 2 * 4; i++) {
+        const int *shape = shapes[i / 4];
+        struct images host = random_images(i & 1, i & 2, shape[0], shape[1], shape[2]);
+        float *want = convolved(&kernels_ref64, &host, shape[3], false, false);
+        size_t values = (size_t)(GROUPS * N * shape[0] / 2 * shape[1] / 2 * shape[3]);
+        for (int s = 0; kernels_at(s); s++) {
+            if (!kernels_at(s)->whole_shard || !set_usable(kernels_at(s)))
+                continue;
+            float *got = convolved(kernels_at(s), &host, shape[3], false, true);
+            double error = got ? relative_error(values, got, want) : 1;
+            if (!(error <= 5e-3))
+                FAIL_TEST("%s: case %d is off by %g", kernels_at(s)->name, i, error);
+            sets++;
+            free(got);
+        }
+        free(want);
+        free((void *)host.data);
+    }
+    if (!sets)
+        SKIP("no GPU");
 }
 
 TEST(tensors_survive_pack_and_unpack)
@@ -365,5 +394,6 @@ TEST(vector_operations_are_the_textbooks)
 }
 
 TESTS(T(gather_reads_bytes_and_floats_planar_or_not),
-      T(convolutions_read_bytes_and_floats_planar_or_not), T(tensors_survive_pack_and_unpack),
+      T(convolutions_read_bytes_and_floats_planar_or_not),
+      T(first_layers_read_bytes_and_floats_planar_or_not), T(tensors_survive_pack_and_unpack),
       T(memory_is_aligned_and_zeroed), T(vector_operations_are_the_textbooks))

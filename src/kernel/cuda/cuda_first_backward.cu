@@ -8,7 +8,7 @@
 
 enum {
     AT_ONCE = 128, /* pixels */
-    STAGES = 3,
+    STAGES = 2,
     LANES = FIRST_SLICE / 4,      /* fours of a pixel */
     PLANE = AT_ONCE * FIRST_SLICE /* floats of dout in a stage; then a word a pixel: on */
 };
@@ -222,9 +222,11 @@ static __device__ __forceinline__ void keep_share(const struct conv_args &a, con
 /* ---- the kernel ---- */
 
 /* blockIdx = ((slice, part), task); the parts of a slice are a cluster.  The kernel before
- * has written dout alone of what is read here. */
+ * has written dout alone of what is read here.  Three blocks a multiprocessor, of which a
+ * grid takes two: clusters do not fill groups of multiprocessors to the last place, and those
+ * left over would begin when others end. */
 template <class FIX, class W>
-static __global__ void __launch_bounds__(THREADS, 2)
+static __global__ void __launch_bounds__(THREADS, 3)
     first_backward_kernel(const __grid_constant__ struct conv_args given)
 {
     enum { STAGE = PLANE + AT_ONCE + rows_staged<W>(AT_ONCE) * W::K::cols * FEW };

@@ -52,6 +52,12 @@ template <class W> struct band {
     static_assert(tall * bands == W::K::conv_h, "bands are equal");
 };
 
+/* A value as products take it. */
+static __device__ __forceinline__ float taken(const struct images &m, float value)
+{
+    return round_tf32(value * m.scale + m.shift);
+}
+
 /* Row r of the band is row top + r of the picture.  from: the picture; NULL: zeros. */
 template <class W, class T>
 static __device__ __forceinline__ void read_band(const struct images &m, const T *from, int top,
@@ -59,18 +65,50 @@ static __device__ __forceinline__ void read_band(const struct images &m, const T
 {
     using B = band<W>;
     int across = m.planar ? 1 : B::channels, deep = m.planar ? W::K::h * W::K::w : 1;
-    float scale = m.scale, shift = m.shift;
-    for (int i = threadIdx.x; i < B::rows * B::channels; i += THREADS)
-        shared[i / B::channels * (B::cols * B::channels) + i % B::channels] = 0;
 #pragma unroll 4
     for (int i = threadIdx.x; i < B::rows * W::K::w; i += THREADS) {
         int row = i / W::K::w, pixel = top * W::K::w + i;
         float *to = shared + (i + row + 1) * B::channels; /* a column of zeros a row */
         for (int c = 0; c < B::channels; c++)
-            to[c] = from && pixel >= 0
-                        ? round_tf32((float)from[pixel * across + c * deep] * scale + shift)
-                        : 0;
+            to[c] = from && pixel >= 0 ? taken(m, (float)from[pixel * across + c * deep]) : 0;
     }
+}
+
+/* The same of bytes that lie as the band does, four at a time. */
+template <class W>
+static __device__ __forceinline__ void read_words(const struct images &m, const uint8_t *from,
+                                                  int top, float *shared)
+{
+    using B = band<W>;
+    enum { WORDS = W::K::w * B::channels / 4 }; /* of a row */
+    static_assert(WORDS * 4 == W::K::w * B::channels, "rows are whole words");
+#pragma unroll 4
+    for (int i = threadIdx.x; i < B::rows * WORDS; i += THREADS) {
+        int row = i / WORDS, at = top * WORDS + i;
+        float *to = shared + 4 * i + (row + 1) * B::channels;
+        uint32_t word = from && at >= 0 ? ((const uint32_t *)from)[at] : 0;
+        for (int j = 0; j < 4; j++)
+            to[j] = from && at >= 0 ? taken(m, (float)(word >> 8 * j & 255)) : 0;
+    }
+}
+
+/* Picture `item`, or zeros where that is -1. */
+template <class W>
+static __device__ __forceinline__ void read_picture(const struct images &m, int32_t item, int top,
+                                                    float *shared)
+{
+    using B = band<W>;
+    size_t first = (size_t)max(item, 0) * (W::K::h * W::K::w * W::channels);
+    const uint8_t *bytes = item < 0 ? NULL : (const uint8_t *)m.data + first;
+    const float *floats = item < 0 ? NULL : (const float *)m.data + first;
+    for (int i = threadIdx.x; i < B::rows * B::channels; i += THREADS)
+        shared[i / B::channels * (B::cols * B::channels) + i % B::channels] = 0;
+    if (m.type != images::IMAGES_U8)
+        read_band<W>(m, floats, top, shared);
+    else if (m.planar)
+        read_band<W>(m, bytes, top, shared);
+    else
+        read_words<W>(m, bytes, top, shared);
 }
 
 /* The rows that are the band's own, to memory: all but the first. */
@@ -121,7 +159,7 @@ static __device__ __forceinline__ void multiply_windows(const float *picture,
         for (int m = 0; m < W::side / 16; m++) {
             const float rows[4] = {v[2 * m][0], v[2 * m + 1][0], v[2 * m][1], v[2 * m + 1][1]};
 #pragma unroll
-            for (int n = 0; n < GROUPS; n++)
+            for (int n = 2 * m; n < GROUPS; n++) /* M is symmetric */
                 mma(acc[m][n], rows, v[n][0], v[n][1]);
         }
     }
@@ -139,8 +177,9 @@ keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, fl
 #pragma unroll
     for (int i = 0; i < EACH / 64; i++) {
         int m = i / 2 / (W::side / 8), n = i / 2 % (W::side / 8), h = i % 2;
-        *(float2 *)(mine + (16 * m + 8 * h) * W::side + 8 * n) =
-            make_float2(acc[m][n][2 * h], acc[m][n][2 * h + 1]);
+        if (n >= 2 * m)
+            *(float2 *)(mine + (16 * m + 8 * h) * W::side + 8 * n) =
+                make_float2(acc[m][n][2 * h], acc[m][n][2 * h + 1]);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < EACH; i += THREADS) {
@@ -152,9 +191,11 @@ keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, fl
     if (band<W>::bands > 1)
         cluster.sync();
     for (int i = threadIdx.x; cluster.block_rank() == 0 && i < EACH; i += THREADS) {
+        int row = i / W::side, column = i % W::side;
+        int at = column / 16 < row / 16 ? column * W::side + row : i;
         float sum = 0;
         for (int b = 0; b < band<W>::bands; b++)
-            sum += b ? *cluster.map_shared_rank(shared + i, b) : shared[i];
+            sum += b ? *cluster.map_shared_rank(shared + at, b) : shared[at];
         to[i] = sum;
     }
     if (band<W>::bands > 1)
@@ -164,21 +205,14 @@ keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, fl
 /* Pictures and their moments; blockIdx = (image, band).  Nobody writes what they come from:
  * they are read before the kernel before, which may still read x, has ended. */
 template <class W>
-static __global__ void __launch_bounds__(THREADS, 4)
+static __global__ void __launch_bounds__(THREADS, 5)
     gather_moments_kernel(const __grid_constant__ struct gather_args a)
 {
     extern __shared__ __align__(16) float dynamic[];
     int image = blockIdx.x / band<W>::bands;
     int first = 2 * (blockIdx.x % band<W>::bands) * band<W>::tall;
     float acc[W::side / 16][W::side / 8][4] = {};
-    int32_t item = a.index[image];
-    size_t base = (size_t)max(item, 0) * (W::K::h * W::K::w * W::channels);
-    if (a.from.type == images::IMAGES_U8)
-        read_band<W>(a.from, item < 0 ? NULL : (const uint8_t *)a.from.data + base, first - 1,
-                     dynamic);
-    else
-        read_band<W>(a.from, item < 0 ? NULL : (const float *)a.from.data + base, first - 1,
-                     dynamic);
+    read_picture<W>(a.from, a.index[image], first - 1, dynamic);
     __syncthreads();
     multiply_windows<W>(dynamic, acc);
     wait_for_previous();

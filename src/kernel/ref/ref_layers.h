@@ -172,7 +172,7 @@ static void through_relu(const struct layer *l, int n, struct vec theta, int t, 
 static void running_difference(const struct layer *l, int n, struct vec theta, int t,
                                struct ref_cache k, struct vec grad, int c)
 {
-    struct channel ch = channel_of(l, n, (struct norm){n});
+    struct channel ch = channel_of(l, n, (struct norm){.stat = n});
     norm_statistics(&ch, k.z + (size_t)c * (size_t)ch.pixels, 0);
     double bias = tensor_at(theta, t, l, TENSOR_BIAS)[c],
            var = ch.s > 0 && isfinite(ch.s) ? 1 / (ch.s * ch.s) : 0;
