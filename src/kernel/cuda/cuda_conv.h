@@ -68,7 +68,8 @@ struct conv_plan {
     struct divisor by_w, by_h; /* of the conv pixels */
     struct product forward, dx, dw;
     int slice;                     /* channels of a slice in the forward pass */
-    int norm_splits, first_splits; /* parts of the pixels; of a first layer */
+    int norm_splits;               /* parts of the pixels */
+    int first_splits, back_splits; /* of a first layer's, forward and backward */
     int first_rows;                /* of the picture under FIRST_PIXELS */
     int width, columns, ngroups;   /* dW: the unit, and its groups of taps */
 };

@@ -59,6 +59,7 @@ static __device__ __forceinline__ struct first_cache first_cache_of(const struct
 }
 
 /* The picture under pixels first..end-1, with its border. */
+template <int WARPS>
 static __device__ __forceinline__ void stage_windows(const struct conv_args &a, int task, int n,
                                                      int first, int end, float *to)
 {

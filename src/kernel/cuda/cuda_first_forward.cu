@@ -191,7 +191,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
     for (int i = 0; i < STAGES - 1; i++) {
         int first = s.first + i * AT_ONCE;
         if (first < s.last)
-            stage_windows(a, task, s.n, first, min(first + AT_ONCE, s.last), dynamic + i * STAGE);
+            stage_windows<WARPS>(a, task, s.n, first, min(first + AT_ONCE, s.last),
+                                 dynamic + i * STAGE);
         copies_end();
     }
     sum_moments<W>(a, task, s.stat, moments);
@@ -217,8 +218,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
         copies_wait<STAGES - 2>();
         __syncthreads();
         if (next < s.last)
-            stage_windows(a, task, s.n, next, min(next + AT_ONCE, s.last),
-                          dynamic + (slot + STAGES - 1) % STAGES * STAGE);
+            stage_windows<WARPS>(a, task, s.n, next, min(next + AT_ONCE, s.last),
+                                 dynamic + (slot + STAGES - 1) % STAGES * STAGE);
         copies_end();
         int top = window_row(a, first, &x);
 #pragma unroll

@@ -31,7 +31,7 @@ static __device__ __forceinline__ void stage_first(const struct conv_args &a, co
                                                    int first, int end, const struct first &m)
 {
     int x, top = window_row(a, first, &x);
-    stage_windows(a, s.task, s.n, first, end, m.x);
+    stage_windows<WARPS>(a, s.task, s.n, first, end, m.x);
     copies_end();
     for (int i = threadIdx.x; i < FIRST_PIXELS; i += THREADS)
         m.corner[i] = corner_of(a, top, min(first + i, end - 1));

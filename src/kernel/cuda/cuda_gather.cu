@@ -87,8 +87,10 @@ static __device__ __forceinline__ void read_words(const struct images &m, const 
         int row = i / WORDS, at = top * WORDS + i;
         float *to = shared + 4 * i + (row + 1) * B::channels;
         uint32_t word = from && at >= 0 ? ((const uint32_t *)from)[at] : 0;
-        for (int j = 0; j < 4; j++)
-            to[j] = from && at >= 0 ? taken(m, (float)(word >> 8 * j & 255)) : 0;
+        for (int j = 0; j < 4; j++) {
+            int b = (j + threadIdx.x / 8) & 3; /* lanes 8 apart in banks of their own */
+            to[b] = from && at >= 0 ? taken(m, (float)(word >> 8 * b & 255)) : 0;
+        }
     }
 }
 
@@ -165,15 +167,19 @@ static __device__ __forceinline__ void multiply_windows(const float *picture,
     }
 }
 
-/* The warps' sums, then the bands', in order; shared: (warps, side, side). */
+/* The warps' sums, then the bands', in order, which go to the first of them; shared: (warps,
+ * side, side), then (bands, side, side).  They are sent: a barrier of the cluster would wait
+ * until the picture has been written. */
 template <class W>
 static __device__ __forceinline__ void
 keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, float *to)
 {
-    enum { EACH = W::side * W::side };
-    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    enum { EACH = W::side * W::side, BANDS = band<W>::bands };
+    __shared__ uint64_t sent;
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, rank = blockIdx.x % BANDS;
     float *mine = shared + threadIdx.x / 32 * EACH + g * W::side + 2 * t;
+    float *bands = shared + WARPS * EACH;
+    expect_sent(&sent, BANDS * EACH * (int)sizeof(float), BANDS);
 #pragma unroll
     for (int i = 0; i < EACH / 64; i++) {
         int m = i / 2 / (W::side / 8), n = i / 2 % (W::side / 8), h = i % 2;
@@ -182,24 +188,35 @@ keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, fl
                 make_float2(acc[m][n][2 * h], acc[m][n][2 * h + 1]);
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < EACH; i += THREADS) {
-        float sum = 0;
-        for (int w = 0; w < WARPS; w++)
-            sum += shared[w * EACH + i];
-        shared[i] = sum;
+    if (BANDS > 1) /* the first has no more use for its picture */
+        asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+    for (int i = threadIdx.x * 2; i < EACH; i += THREADS * 2) {
+        float2 sum = {0, 0};
+        for (int w = 0; w < WARPS; w++) {
+            float2 v = pair_at(shared + w * EACH + i);
+            sum.x += v.x;
+            sum.y += v.y;
+        }
+        if (BANDS > 1)
+            send((double *)(bands + rank * EACH + i), &sent, 0,
+                 __hiloint2double(__float_as_int(sum.y), __float_as_int(sum.x)));
+        else
+            *(float2 *)(bands + i) = sum;
     }
-    if (band<W>::bands > 1)
-        cluster.sync();
-    for (int i = threadIdx.x; cluster.block_rank() == 0 && i < EACH; i += THREADS) {
+    if (rank > 0)
+        return;
+    if (BANDS > 1)
+        wait_sent(&sent);
+    else
+        __syncthreads();
+    for (int i = threadIdx.x; i < EACH; i += THREADS) {
         int row = i / W::side, column = i % W::side;
-        int at = column / 16 < row / 16 ? column * W::side + row : i;
+        int at = column / 16 < row / 16 ? column * W::side + row : i; /* M is symmetric */
         float sum = 0;
-        for (int b = 0; b < band<W>::bands; b++)
-            sum += b ? *cluster.map_shared_rank(shared + at, b) : shared[at];
+        for (int b = 0; b < BANDS; b++)
+            sum += bands[b * EACH + at];
         to[i] = sum;
     }
-    if (band<W>::bands > 1)
-        cluster.sync();
 }
 
 /* Pictures and their moments; blockIdx = (image, band).  Nobody writes what they come from:
@@ -225,7 +242,7 @@ template <int SHAPE>
 static void gather_moments(struct device *d, const struct batch *b, struct gather_args *a)
 {
     using W = window<SHAPE>;
-    size_t images = (size_t)(b->tasks * b->n), sums = WARPS * W::side * W::side;
+    size_t images = (size_t)(b->tasks * b->n), sums = (WARPS + band<W>::bands) * W::side * W::side;
     size_t picture = band<W>::floats;
     struct grid g = {.x = (unsigned)images * band<W>::bands,
                      .threads = THREADS,

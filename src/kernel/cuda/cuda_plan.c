@@ -264,10 +264,10 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
         plan->in.gap = (l->conv_w + 8 - 2 * plan->in.cols % 8) % 8;
     plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,
                           l->conv_w + border);
-    plan->norm_splits =
-        splits_of(d->blocks / max_int(1, tasks_of(d, c) * slices(l->out_c)), outputs, 256, 1);
-    plan->first_splits =
-        splits_of(d->blocks / max_int(1, tasks_of(d, c) * ceil_div(l->out_c, 32)), outputs, 128, 1);
+    int tasks = max_int(1, tasks_of(d, c));
+    plan->norm_splits = splits_of(d->blocks / (tasks * slices(l->out_c)), outputs, 256, 1);
+    plan->first_splits = splits_of(d->blocks / (tasks * ceil_div(l->out_c, 32)), outputs, 128, 1);
+    plan->back_splits = splits_of(d->blocks / 2 / (tasks * 2), outputs, 128, tasks);
     plan->first_rows = rows_under(&plan->in, c->b->n, FIRST_PIXELS, l->conv_h, l->conv_w, s, 3);
     plan_forward(plan, d, c);
     plan_dx(plan, d, c);
