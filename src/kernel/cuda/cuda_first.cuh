@@ -68,7 +68,7 @@ static __device__ __forceinline__ void stage_windows(const struct conv_args &a, 
     stage_picture<WARPS>(a.plan.in, from, n, top, rows, 0, FEW, 0, FEW, to);
 }
 
-/* Where the window of a pixel begins in the picture staged from pixel `first` on. */
+/* Where the window of a pixel begins in the picture staged from row `top` on. */
 static __device__ __forceinline__ int corner_of(const struct conv_args &a, int top, int pixel)
 {
     int x, row = window_row(a, pixel, &x) - top;
@@ -78,8 +78,8 @@ static __device__ __forceinline__ int corner_of(const struct conv_args &a, int t
 /* Rows of the staged picture under `pixels` of them, at worst. */
 template <class W> static __host__ __device__ constexpr int rows_staged(int pixels)
 {
-    int grid = (pixels - 2) / W::K::conv_w + 2,
-        crossings = (grid + W::K::conv_h - 2) / W::K::conv_h;
+    int grid = (pixels - 2) / W::K::conv_w + 2; /* rows_under() of cuda_plan.c */
+    int crossings = (grid + W::K::conv_h - 2) / W::K::conv_h;
     return (grid - 1) * 2 + 3 + crossings * (W::K::rows - W::K::conv_h * 2);
 }
 

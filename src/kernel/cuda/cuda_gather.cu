@@ -255,15 +255,14 @@ static void gather_moments(struct device *d, const struct batch *b, struct gathe
 extern "C" void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
                             const struct images *from, const int32_t *index, void *x)
 {
-    struct gather_args args = {*from,
-                               index,
-                               (float *)x,
-                               NULL,
-                               channels(first->in_c),
-                               in_fp32(d, first) || !is_conv(first)};
+    struct gather_args args = {.from = *from,
+                               .index = index,
+                               .x = (float *)x,
+                               .c = channels(first->in_c),
+                               .full_fp32 = in_fp32(d, first) || !is_conv(first)};
     if (by_moments(d, first)) {
-        (moments_side(first) == window<0>::side ? gather_moments<0> : gather_moments<4>)(d, b,
-                                                                                         &args);
+        bool gray = moments_side(first) == window<0>::side;
+        (gray ? gather_moments<0> : gather_moments<4>)(d, b, &args);
         return;
     }
     struct grid g = {.x = (unsigned)(b->tasks * b->n),
