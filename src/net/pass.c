@@ -14,7 +14,8 @@ void pass_take(struct pass *p, struct lane *lane, struct batch batch, void *x)
 {
     const struct net *net = lane->net;
     const struct kernels *k = net->k;
-    *p = (struct pass){.batch = batch, .norm.stat = net->bn == BN_RUNNING ? 0 : batch.n, .mean = true};
+    *p = (struct pass){
+        .batch = batch, .norm.stat = net->bn == BN_RUNNING ? 0 : batch.n, .mean = true};
     p->x = x ? x : take(lane, k->input_bytes(&net->layer[0], &batch));
     for (int i = 0; i < net->layers; i++)
         p->cache[i] = take(lane, k->cache_bytes(&net->layer[i], &batch));

@@ -17,7 +17,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     norm_slice<FULL, W, TANGENT, !FIX::known>(a, blockIdx.y, c0, part, splits, &sums, &ch);
 }
 
-/* A kernel made for the shape, or NULL; those of first layers are in cuda_first_'s files. */
+/* A kernel made for the shape, or NULL; first layers have files of their own. */
 static const void *known_kernel(const struct conv_args *a, bool tangent)
 {
 #define KNOWN(shape)                                                                               \

@@ -10,9 +10,9 @@
 enum {
     BACK_WARPS = 16,
     BACK_THREADS = BACK_WARPS * 32,
-    AT_ONCE = 256, /* pixels */
-    STAGES = 3,
-    SUMS = 512 /* of a slice: of fewer channels there are more columns */
+    AT_ONCE = 256, /* pixels: two steps of 8 a warp */
+    STAGES = 3,    /* what a multiprocessor has room for */
+    SUMS = 512     /* of a slice: of fewer channels there are more columns */
 };
 
 /* A stage holds dout of a slice, which units are on (a word a pixel), and the picture. */
@@ -141,8 +141,7 @@ share_sums(const float (&acc)[stage<W>::tiles][W::side / 8][4], int part, int sp
         }
         float *at = to->from + (part << share) + (i & ((1 << share) - 1));
         if (splits > 1)
-            send((double *)at, &to->sent, i >> share,
-                 __hiloint2double(__float_as_int(sum.y), __float_as_int(sum.x)));
+            send_pair(at, &to->sent, i >> share, sum);
         else
             *(float2 *)at = sum;
     }

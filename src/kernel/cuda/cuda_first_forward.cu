@@ -8,17 +8,10 @@
 
 enum {
     AT_ONCE = 256, /* pixels: 32 a warp */
-    STAGES = 3,
+    STAGES = 3,    /* what two blocks of a multiprocessor have room for */
     TILES = FIRST_SLICE / 8,
     CHANNELS = 2 * TILES /* of a thread */
 };
-
-/* The channel of a slice that column `i` of a warp's tiles stands for. */
-static __device__ __forceinline__ int channel_of_column(int i)
-{
-    int tile = i / 8, c = i % 8;
-    return tile / 2 * 16 + c / 2 * 4 + tile % 2 * 2 + c % 2;
-}
 
 /* M of the task's first `stat` images to shared memory, (side, pitch). */
 template <class W>
@@ -57,16 +50,16 @@ static __device__ __forceinline__ void load_weights(const struct conv_args &a, i
 }
 
 /* y = scale z + shift, for each channel of the slice. */
-struct affine {
+struct scaling {
     float scale[FIRST_SLICE], shift[FIRST_SLICE];
 };
 
 /* mu and s of the slice's channels, 8 threads for each, and what y is of z.  keep: what
  * backward needs, too. */
 template <class W>
-static __device__ __forceinline__ void set_affine(const struct conv_args &a, const struct part &s,
-                                                  const float *moments, const float *weights,
-                                                  bool keep, struct affine *to)
+static __device__ __forceinline__ void set_scaling(const struct conv_args &a, const struct part &s,
+                                                   const float *moments, const float *weights,
+                                                   bool keep, struct scaling *to)
 {
     enum { LINES = (W::one + 7) / 8 };
     int i = threadIdx.x / 8, part = threadIdx.x % 8, c = s.c0 + i;
@@ -180,7 +173,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     enum { STAGE = rows_staged<W>(AT_ONCE) * W::K::cols * FEW };
     extern __shared__ __align__(128) float dynamic[];
     __shared__ float moments[W::side * W::pitch], weights[FIRST_SLICE * W::side];
-    __shared__ struct affine affine;
+    __shared__ struct scaling scaling;
     struct conv_args a = given;
     FIX::in(a);
     int splits = a.plan.first_splits, part = blockIdx.x & (splits - 1), task = blockIdx.y;
@@ -200,14 +193,14 @@ static __global__ void __launch_bounds__(THREADS, 2)
         wait_for_previous();
     load_weights<W>(a, task, c0, weights);
     __syncthreads();
-    set_affine<W>(a, s, moments, weights, part == 0, &affine);
+    set_scaling<W>(a, s, moments, weights, part == 0, &scaling);
     float b[W::side / 8][TILES][2], scale[CHANNELS], shift[CHANNELS];
     take_weights<W>(weights, b);
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < CHANNELS; j++) {
-        scale[j] = affine.scale[t * 4 + j / 4 * 16 + j % 4];
-        shift[j] = affine.shift[t * 4 + j / 4 * 16 + j % 4];
+        scale[j] = scaling.scale[t * 4 + j / 4 * 16 + j % 4];
+        shift[j] = scaling.shift[t * 4 + j / 4 * 16 + j % 4];
     }
     size_t mine = (size_t)task * a.n * W::K::conv_h * W::K::conv_w * a.out_c + c0 + t * 4;
     uint8_t *on = (uint8_t *)(first_cache_of<W>(a, task).on + c0 / FIRST_SLICE) + t;

@@ -28,13 +28,6 @@ template <int CH> struct moments {
     int made; /* pixels */
 };
 
-/* The channel of a slice that column `i` of a warp's tiles stands for. */
-static __device__ __forceinline__ int channel_of_column(int i)
-{
-    int tile = i / 8, c = i % 8;
-    return tile / 2 * 16 + c / 2 * 4 + tile % 2 * 2 + c % 2;
-}
-
 /* Columns of a staged picture are sorted where the convolution steps by two. */
 static __device__ __forceinline__ int evens_of(const struct conv_args &a)
 {

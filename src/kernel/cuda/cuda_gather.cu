@@ -198,8 +198,7 @@ keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, fl
             sum.y += v.y;
         }
         if (BANDS > 1)
-            send((double *)(bands + rank * EACH + i), &sent, 0,
-                 __hiloint2double(__float_as_int(sum.y), __float_as_int(sum.x)));
+            send_pair(bands + rank * EACH + i, &sent, 0, sum);
         else
             *(float2 *)(bands + i) = sum;
     }

@@ -266,6 +266,8 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
                           l->conv_w + border);
     int tasks = max_int(1, tasks_of(d, c));
     plan->norm_splits = splits_of(d->blocks / (tasks * slices(l->out_c)), outputs, 256, 1);
+    /* First layers: forward by slices of 32 channels, two blocks a multiprocessor; backward by
+     * two slices, a block as large as one.  No part under half of what a block has in hand. */
     plan->first_splits = splits_of(d->blocks / (tasks * ceil_div(l->out_c, 32)), outputs, 128, 1);
     plan->back_splits = splits_of(d->blocks / 2 / (tasks * 2), outputs, 128, tasks);
     plan->first_rows = rows_under(&plan->in, c->b->n, FIRST_PIXELS, l->conv_h, l->conv_w, s, 3);

@@ -7,9 +7,9 @@
  * lies in one piece.  A dense weight is (out, y, x, in).  Padding is zero and stays zero: every
  * operation that writes a tensor writes its padding too.
  *
- * Every kernel takes one struct by value and begins with wait_for_previous():
- * it is launched while the one before it still runs (programmatic dependent
- * launch), and must not touch memory earlier.
+ * Every kernel takes one struct by value.  It is launched while the one before it still
+ * runs (programmatic dependent launch): until wait_for_previous() it writes nothing, and
+ * reads only what that one cannot have written.
  */
 #ifndef CUDA_SET_H
 #define CUDA_SET_H
@@ -111,7 +111,8 @@ static inline bool in_fp32(const struct device *d, const struct layer *l)
 }
 
 /* The side of the second moments that gather leaves behind the pictures, image by image, for a
- * first layer that works by them (cuda_first.cuh), or 0: those of Omniglot and mini-ImageNet. */
+ * first layer that works by them (cuda_first.cuh), or 0.  Such are shapes 0 and 4 of
+ * cuda_shape.cuh: Omniglot, of one channel, and mini-ImageNet, of three. */
 static inline int moments_side(const struct layer *l)
 {
     bool strided = is_conv(l) && l->stride == 2 && !l->pool && l->in_h == l->in_w;

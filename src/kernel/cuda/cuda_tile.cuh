@@ -196,6 +196,14 @@ static __device__ __forceinline__ void load_matrices(float (&to)[4], uint32_t at
         to[i] = __uint_as_float(r[i]);
 }
 
+/* Of products by warps whose threads are to hold 4 neighbouring channels of every 16: the
+ * channel that column `i` of a warp's tiles stands for. */
+static __device__ __forceinline__ int channel_of_column(int i)
+{
+    int tile = i / 8, c = i % 8;
+    return tile / 2 * 16 + c / 2 * 4 + tile % 2 * 2 + c % 2;
+}
+
 /* c += (two rows, two terms) x (two terms, two columns) in fp32: b0 and b1 hold the
  * two terms of a column each. */
 static __device__ __forceinline__ void fma_pairs(float (&c)[4], float2 row0, float2 row1, float2 b0,
@@ -283,6 +291,12 @@ static __device__ __forceinline__ void send(double *place, uint64_t *sent, int r
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
         "l"(__double_as_longlong(v)), "r"(bar)
         : "memory");
+}
+
+/* The same of two floats. */
+static __device__ __forceinline__ void send_pair(float *place, uint64_t *sent, int rank, float2 v)
+{
+    send((double *)place, sent, rank, __hiloint2double(__float_as_int(v.y), __float_as_int(v.x)));
 }
 
 static __device__ __forceinline__ void wait_sent(uint64_t *sent)
