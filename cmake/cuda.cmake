@@ -1,7 +1,8 @@
 # The CUDA kernel set (src/kernel/cuda).  Nothing of it needs C++'s run-time
 # library, and CUDA's own is linked statically: the binary asks for libc and, when
 # it starts, for the driver.
-set(METE_CUDA_ARCHS 90 CACHE STRING "GPU architectures to build for, a list: 90 Hopper, 100, 120 Blackwell")
+set(METE_CUDA_ARCHS 90a-real 90-virtual CACHE STRING
+    "GPU architectures to build for, a list: 90a-real Hopper, 90-virtual any later one, 100, 120 Blackwell")
 find_program(METE_NVCC nvcc HINTS $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
 if(NOT CMAKE_CUDA_COMPILER AND METE_NVCC)
   set(CMAKE_CUDA_COMPILER ${METE_NVCC})

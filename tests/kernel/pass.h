@@ -36,6 +36,7 @@ struct manner {
     bool tf32; /* GPU: not in plain fp32 */
     bool same; /* all tasks are the first over again */
     bool flat; /* images of one colour: windows of pooling are equal, or far from it */
+    int tasks; /* that work is cut for; 0: those of the spec */
 };
 
 struct pass {
@@ -270,7 +271,8 @@ static inline void pass_open_as(struct pass *p, const struct kernels *k, const s
 {
     *p = (struct pass){.k = k, .spec = s, .manner = manner, .batch = {s->tasks, s->n, NULL}};
     p->norm.stat = s->stat == WHOLE ? s->n : s->stat;
-    if (k->open(&p->device, &(struct device_options){.full_fp32 = !manner.tf32}))
+    if (k->open(&p->device,
+                &(struct device_options){.full_fp32 = !manner.tf32, .tasks = manner.tasks}))
         abort();
     p->n_layers = spec_layers(s, p->layers);
     p->len = k->layout(p->layers, p->n_layers, &p->trained);

@@ -12,6 +12,7 @@
 extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
 extern "C" bool cuda_first_backward(struct device *d, struct conv_args *a);
 extern "C" bool cuda_first_tangent(struct device *d, struct conv_args *a);
+extern "C" bool cuda_group_products(struct device *d, const struct conv_args *a);
 const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_args *before,
                                    bool tangent);
 const void *cuda_products_mini(const struct conv_args *a, const struct conv_args *before,
@@ -94,6 +95,8 @@ extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
         return;
     if (!norm_with_products(d, &a) && !cuda_head_norm(d, &a) && !cuda_proto_norm(d, &a))
         cuda_conv_norm(d, &a);
+    if (c->dx && cuda_group_products(d, &a))
+        return;
     if (c->dx) {
         *d->products = a;
         d->products_noted = true;

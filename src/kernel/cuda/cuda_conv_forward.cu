@@ -4,6 +4,7 @@
 const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent);
 const void *cuda_forward_mini(const struct conv_args *a, bool tangent);
 extern "C" bool cuda_first_forward(struct device *d, struct conv_args *a, bool keep_z);
+extern "C" bool cuda_group_forward(struct device *d, struct conv_args *a);
 
 /* A kernel made for the shape, or NULL. */
 static const void *cuda_forward_known(const struct conv_args *a, bool tangent)
@@ -33,6 +34,8 @@ extern "C" void cuda_conv_forward(struct device *d, const struct layer_call *c)
     if (!c->v.at && cuda_first_forward(d, &a, !c->no_tangents))
         return;
     a.early = after_forward(d);
+    if (!c->v.at && cuda_group_forward(d, &a))
+        return;
     const struct product *p = &a.plan.forward;
     int slices = (a.out_rows + a.plan.slice - 1) / a.plan.slice;
     struct grid g = {.x = (unsigned)(slices * p->splits),

@@ -362,9 +362,10 @@ convolve(const struct conv_args &a, const struct share &s, const struct few<2 * 
 /* The warp's sums about zero in double, from those about a pivot in float. */
 template <int CH> using forward_sums = struct sums<FORWARD_WARPS, 2, 4 * CH>;
 
-template <int CH, bool TANGENT>
-static __device__ __forceinline__ void add_moments(const struct moments<CH> &mo,
-                                                   forward_sums<CH> *sums, int warps, int splits)
+/* PAIRS: a thread has 2 channels of every 8, else 4 of every 16. */
+template <int CH, bool TANGENT, bool PAIRS = false, class SUMS>
+static __device__ __forceinline__ void add_moments(const struct moments<CH> &mo, SUMS *sums,
+                                                   int warps, int splits)
 {
     int warp = threadIdx.x / 32, c = channel_of_lane<CH>();
     double sum = spread_sum<CH>(mo.sum), product = spread_sum<CH>(mo.product), pivot = 0;
@@ -373,7 +374,8 @@ static __device__ __forceinline__ void add_moments(const struct moments<CH> &mo,
         for (int j = 0; j < CH; j++)
             pivot = j == c ? mo.pivot[j] : pivot;
     if (CH == 8 || !(threadIdx.x & 4)) {
-        int at = c / 4 * 16 + threadIdx.x % 4 * 4 + c % 4;
+        int t = threadIdx.x % 4;
+        int at = PAIRS ? c / 2 * 8 + t * 2 + c % 2 : c / 4 * 16 + t * 4 + c % 4;
         sums->warp[warp][0][at] = sum + mo.made * pivot;
         sums->warp[warp][1][at] = product + pivot * (2 * sum + mo.made * pivot);
     }
@@ -417,10 +419,10 @@ static __device__ __forceinline__ void load_channels(const struct conv_args &a, 
 
 /* mu and s, from the sums of this pass (over = 1 / their number) or, where that is 0,
  * from the running averages. */
-template <int CH>
+template <class SUMS>
 static __device__ __forceinline__ void
-set_statistics(const struct conv_args &a, int task, int c0, double over,
-               const forward_sums<CH> *sums, const struct affine &f, struct slice *ch, bool keep)
+set_statistics(const struct conv_args &a, int task, int c0, double over, const SUMS *sums,
+               const struct affine &f, struct slice *ch, bool keep)
 {
     int i = threadIdx.x, c = c0 + i;
     if (i >= a.plan.slice || c >= a.out_rows)
@@ -464,12 +466,12 @@ static __device__ __forceinline__ void set_tangents(const struct conv_args &a, i
 
 /* Output pixels first..last-1 from z in memory, BATCH at a time, so that their loads
  * are under way together. */
-template <bool FULL, int W, bool TANGENT>
+template <bool FULL, int W, bool TANGENT, int NTHREADS = FORWARD_THREADS>
 static __device__ __forceinline__ void put_output(const struct conv_args &a, int task, int c0,
                                                   const struct slice *ch, int first, int last)
 {
     enum { BATCH = W > 1 ? 1 : TANGENT ? 2 : 4 };
-    int quads = a.plan.slice / 4, quad = threadIdx.x % quads * 4, step = FORWARD_THREADS / quads;
+    int quads = a.plan.slice / 4, quad = threadIdx.x % quads * 4, step = NTHREADS / quads;
     size_t conv = (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c0 + quad;
     size_t place = (size_t)task * a.n * a.l.out_h * a.l.out_w * a.out_c + c0 + quad;
     const float *z = a.cache.z + conv, *rz = a.tangent.z + conv;
@@ -594,7 +596,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 1)
     if (TANGENT)
         set_tangents<2 * NT>(a, task, s.c0, over, &sums, &ch, part == 0);
     else
-        set_statistics<2 * NT>(a, task, s.c0, over, &sums, affine, &ch, part == 0);
+        set_statistics(a, task, s.c0, over, &sums, affine, &ch, part == 0);
     __syncthreads();
     if (W == 1) {
         put_output<FULL, 1, TANGENT>(a, task, s.c0, &ch, s.first, kept);

@@ -1,0 +1,259 @@
+/* cuda_group_forward.cu - a conv block forward by warpgroups: convolution, statistics,
+ * normalisation and ReLU, for the shapes of Conv4 after the first layer.
+ *
+ * A block has a slice of a task's channels and a part of its images; parts are a cluster.  One
+ * thread has the copy engine stage, two warpgroups multiply stage by stage, write z and add up
+ * the moments; when statistics are known all make outputs of z.
+ */
+#include "cuda_cells.cuh"
+#include "cuda_forward.cuh"
+
+enum { MULTIPLIERS = 2 /* warpgroups */, GROUP_THREADS = MULTIPLIERS * GROUP + 32 };
+
+/* What a block has in shared memory: all its weights, as they lie in memory but in boxes of 32
+ * terms, and a ring of stages of 32 channels.  A stage's products may read beyond its end what
+ * nobody wants. */
+template <int SHAPE, int NT> struct forward_room {
+    static constexpr int chunks = known<SHAPE>::c / WIDE, box = 8 * NT * ROW;
+    static constexpr int weights = 9 * chunks * box, stage = cells<SHAPE>::planes_bytes;
+    static constexpr int beyond = cells<SHAPE>::tiles > 1 ? TILE / 2 * ROW : 0;
+    static constexpr int fit = (213 * 1024 - beyond - weights) / stage,
+                         sharing = MULTIPLIERS * chunks;
+    static constexpr int slots = fit < 4 ? fit / sharing * sharing : 4; /* ring_take() */
+    static constexpr int bytes = weights + slots * stage + beyond + 8 * ROW;
+    static_assert(slots > 0 && slots % sharing == 0, "of stages for each warpgroup");
+};
+
+struct group_args {
+    CUtensorMap x, w;
+    struct conv_args layer;
+};
+
+template <int SHAPE, int NT> struct forward_barriers {
+    uint64_t weights[forward_room<SHAPE, NT>::chunks];
+    struct ring<forward_room<SHAPE, NT>::slots> ring;
+};
+
+/* The slice's weights of 32 input channels. */
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void copy_weights(const struct group_args &g, int task, int c0,
+                                                    int chunk, uint32_t to, uint64_t *bar)
+{
+    using R = forward_room<SHAPE, NT>;
+    barrier_expect(bar, 9 * R::box);
+#pragma unroll 1
+    for (int i = chunk * 9; i < chunk * 9 + 9; i++)
+        copy_box(to + i * R::box, &g.w, i * WIDE, c0, g.layer.theta.stride ? task : 0, bar);
+}
+
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void stage_images(const struct group_args &g, int task, int c0,
+                                                    int first, int last, uint32_t shared,
+                                                    struct forward_barriers<SHAPE, NT> *bars)
+{
+    using R = forward_room<SHAPE, NT>;
+    int item = 0;
+    bool early = g.layer.early;
+    for (int c = 0; early && first < last && c < R::chunks; c++)
+        copy_weights<SHAPE, NT>(g, task, c0, c, shared, &bars->weights[c]);
+    if (early)
+        wait_for_previous();
+#pragma unroll 1
+    for (int stage = first; stage < last; stage++)
+#pragma unroll 1
+        for (int c = 0; c < R::chunks; c++, item++) {
+            int slot = item % R::slots;
+            if (stage == first && !early)
+                copy_weights<SHAPE, NT>(g, task, c0, c, shared, &bars->weights[c]);
+            ring_make(&bars->ring, item);
+            copy_planes<cells<SHAPE>>(&g.x, c * WIDE, task * g.layer.n, stage,
+                                      shared + R::weights + slot * R::stage,
+                                      &bars->ring.made[slot]);
+        }
+}
+
+/* A stage's product with 32 input channels: 9 taps of 16, and again.  at: rows begin here. */
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void multiply_chunk(uint64_t a, uint64_t b,
+                                                      float (&acc)[cells<SHAPE>::tiles][NT][4])
+{
+    using C = cells<SHAPE>;
+    enum { ROW_UNITS = ROW / UNIT, BOX_UNITS = forward_room<SHAPE, NT>::box / UNIT };
+#pragma unroll
+    for (int i = 0; i < 36; i++) { /* 8 channels of a tap */
+        int tap = i / 2 % 9, c = i / 18 * 16 + i % 2 * 8;
+#pragma unroll
+        for (int t = 0; t < C::tiles; t++)
+            group_mma(acc[t], a + ((C::tap(tap) + t * TILE) * ROW_UNITS + c / 4),
+                      b + (i / 4 * BOX_UNITS + i % 4 * 2));
+    }
+}
+
+/* z of a warp's 16 cells to memory, and into the moments. */
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void keep_cells(int stage, int cell0, int n, int counted,
+                                                  float *z, const float (&acc)[NT][4],
+                                                  struct moments<2 * NT> &mo)
+{
+    enum { CH = 2 * NT };
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int m = pixel_of<cells<SHAPE>>(stage, cell0 + 8 * i + g, n);
+        bool counts = m >= 0 && m < counted;
+        unsigned all = __ballot_sync(~0u, counts);
+        float v[CH];
+#pragma unroll
+        for (int j = 0; j < CH; j++)
+            v[j] = acc[j / 2][i * 2 + j % 2];
+        if (mo.made == 0 && all)
+            for (int j = 0; j < CH; j++)
+                mo.pivot[j] = __shfl_sync(~0u, v[j], (__ffs(all) - 1) / 4 * 4 + t);
+        mo.made += __popc(all) / 4;
+        if (m >= 0)
+#pragma unroll
+            for (int j = 0; j < CH; j += 2)
+                __stcg((float2 *)(z + m * known<SHAPE>::filters + j * 4),
+                       make_float2(v[j], v[j + 1]));
+#pragma unroll
+        for (int j = 0; counts && j < CH; j++) {
+            float d = v[j] - mo.pivot[j];
+            mo.sum[j] += d;
+            mo.product[j] += d * d;
+        }
+    }
+}
+
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void
+multiply_images(int first, int last, int n, int counted, float *z, uint32_t shared,
+                struct forward_barriers<SHAPE, NT> *bars, struct moments<2 * NT> &mo)
+{
+    using C = cells<SHAPE>;
+    using R = forward_room<SHAPE, NT>;
+    int group = group_of_thread(), warp = threadIdx.x / 32 % 4;
+#pragma unroll 1
+    for (int stage = first + group; stage < last; stage += MULTIPLIERS) {
+        int item = (stage - first) * R::chunks;
+        float acc[C::tiles][NT][4] = {};
+#pragma unroll 1
+        for (int c = 0; c < R::chunks; c++, item++) {
+            barrier_wait(&bars->weights[c], 0);
+            ring_take(&bars->ring, item);
+            group_begins();
+            multiply_chunk<SHAPE, NT>(sorted_rows(shared + R::weights + item % R::slots * R::stage),
+                                      sorted_rows(shared + c * 9 * R::box), acc);
+            group_ends();
+            if (c > 0) {
+                group_wait<1>();
+                ring_free(&bars->ring, item - 1);
+            }
+        }
+        group_wait<0>();
+        ring_free(&bars->ring, item - 1);
+#pragma unroll
+        for (int t = 0; t < C::tiles; t++)
+            keep_cells<SHAPE, NT>(stage, t * TILE + warp * 16, n, counted, z, acc[t], mo);
+    }
+}
+
+/* blockIdx = ((slice, part), task). */
+template <int SHAPE, int NT>
+static __global__ void __launch_bounds__(GROUP_THREADS, 1)
+    group_forward_kernel(const __grid_constant__ struct group_args given)
+{
+#ifdef HAVE_GROUPS
+    using C = cells<SHAPE>;
+    using R = forward_room<SHAPE, NT>;
+    extern __shared__ __align__(128) float dynamic[];
+    __shared__ struct sums<GROUP_THREADS / 32, 2, 8 * NT> sums;
+    __shared__ struct slice ch;
+    __shared__ struct forward_barriers<SHAPE, NT> bars;
+    struct conv_args a = given.layer;
+    fix_layer<SHAPE>(a);
+    a.plan.slice = 8 * NT;
+    int splits = a.plan.forward.splits, split = log2_of(splits), part = blockIdx.x & (splits - 1);
+    int task = blockIdx.y, c0 = (int)(blockIdx.x >> split) * 8 * NT;
+    char *aligned = aligned_to_eight_rows(dynamic);
+    struct moments<2 *NT> mo = {
+    };
+    if (threadIdx.x < R::chunks)
+        barrier_init(&bars.weights[threadIdx.x], 1);
+    ring_init(&bars.ring, 1, GROUP / 32);
+    zero_ends<C>(aligned + R::weights, R::slots, R::stage, GROUP_THREADS);
+    sums_begin(&sums, 2, splits);
+    __syncthreads();
+    if (!a.early)
+        wait_for_previous();
+    int n = a.count ? a.count[task] : a.n, stat = min(a.stat, n), stages = C::stages(n);
+    int each = (stages + splits - 1) >> split, first = min(part * each, stages);
+    int last = min(first + each, stages);
+    double over = stat > 0 ? 1.0 / ((double)stat * C::plane) : 0;
+    const struct affine affine = load_affine(a, task, c0);
+    if (threadIdx.x == MULTIPLIERS * GROUP) {
+        stage_images<SHAPE, NT>(given, task, c0, first, last, shared_address(aligned), &bars);
+    } else {
+        float *z = a.cache.z + (size_t)task * a.n * C::plane * a.out_c + c0 + threadIdx.x % 4 * 2;
+        if (a.early)
+            wait_for_previous();
+        if (threadIdx.x < MULTIPLIERS * GROUP)
+            multiply_images<SHAPE, NT>(first, last, n, stat * C::plane, z, shared_address(aligned),
+                                       &bars, mo);
+    }
+    __syncwarp();
+    add_moments<2 * NT, false, true>(mo, &sums, MULTIPLIERS * GROUP / 32, splits);
+    set_statistics(a, task, c0, over, &sums, affine, &ch, part == 0);
+    __syncthreads();
+    put_output<false, 1, false, GROUP_THREADS>(a, task, c0, &ch, C::pixels_before(first),
+                                               min(C::pixels_before(last), n * C::plane));
+#endif
+}
+
+/* The slices' weights in boxes of 32 terms. */
+template <int SHAPE, int NT> static struct box weights_of(const struct conv_args *a)
+{
+    using K = known<SHAPE>;
+    bool each = a->theta.stride > 0; /* task has its own */
+    return {(const float *)a->theta.at + a->l.offset[TENSOR_WEIGHT],
+            3,
+            {9 * K::c, K::filters, each ? (size_t)a->tasks : 1},
+            {1, 9 * K::c, each ? (size_t)a->theta.stride : 9 * K::c * K::filters},
+            {WIDE, 8 * NT, 1},
+            {1, 1, 1}};
+}
+
+/* Launches it where the layer is of that shape.  tasks: that work is cut for. */
+template <int SHAPE, int NT> static bool launch(struct device *d, struct conv_args *a, int tasks)
+{
+    struct group_args g;
+    const void *kernel = (const void *)group_forward_kernel<SHAPE, NT>;
+    memset(&g, 0, sizeof g);
+    memcpy(&g.layer, a, sizeof g.layer);
+    fix_layer<SHAPE>(g.layer);
+    if (memcmp(&g.layer, a, sizeof g.layer) != 0 || !has_body(kernel))
+        return false;
+    int slices = known<SHAPE>::filters / (8 * NT), blocks = d->blocks / 2 / (tasks * slices);
+    int parts = cells<SHAPE>::stages(a->n), most = tasks >= 16 ? 2 : CLUSTER_MAX, splits = 1;
+    while (2 * splits <= blocks && 2 * splits <= parts && 2 * splits <= most)
+        splits *= 2;
+    const struct box x = planes_of<cells<SHAPE>>(a), w = weights_of<SHAPE, NT>(a);
+    cuda_map(d, &x, &g.x);
+    cuda_map(d, &w, &g.w);
+    g.layer.plan.forward.splits = splits;
+    struct grid grid = {.x = (unsigned)(slices * splits),
+                        .y = (unsigned)a->tasks,
+                        .threads = GROUP_THREADS,
+                        .cluster = (unsigned)splits,
+                        .shared = (size_t)forward_room<SHAPE, NT>::bytes};
+    cuda_launch(d, kernel, grid, &g, CUDA_FORWARD);
+    return true;
+}
+
+/* Launches it where the layer is of those shapes. */
+extern "C" bool cuda_group_forward(struct device *d, struct conv_args *a)
+{
+    int tasks = d->tasks ? d->tasks : a->tasks;
+    return !in_fp32(d, &a->l) && tasks > 0 &&
+           (launch<1, 4>(d, a, tasks) || launch<2, 4>(d, a, tasks) || launch<3, 4>(d, a, tasks) ||
+            launch<5, 2>(d, a, tasks) || launch<6, 2>(d, a, tasks) || launch<7, 2>(d, a, tasks));
+}
