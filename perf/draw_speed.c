@@ -63,14 +63,13 @@ static double look_at_pools(struct experiment *x, int n)
         if (task_draw(x->train, SPLIT_TRAIN, i, &task))
             give_up();
         struct items none = {0}, pool = {task.pool, NULL, task.n_pool};
-        float *probs = malloc((size_t)(task.n_pool * task.ways) * sizeof *probs);
-        float *reps = malloc((size_t)task.n_pool * (size_t)learner_features(l) * sizeof *reps);
+        float *entropy = malloc((size_t)task.n_pool * sizeof *entropy);
+        struct predicted out = {.entropy = &entropy, .clusters = true};
         double start = now();
-        if (learner_adapt(l, 1, &none) || learner_predict(l, 1, &pool, &probs, &reps))
+        if (learner_adapt(l, 1, &none) || learner_predict(l, 1, &pool, &out))
             give_up();
         seconds += now() - start;
-        free(probs);
-        free(reps);
+        free(entropy);
     }
     task_release(&task);
     return seconds;

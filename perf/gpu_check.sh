@@ -32,7 +32,7 @@ within() {
 }
 
 kernels() {
-    for test in test_kernels test_proto test_vectors; do
+    for test in test_kernels test_proto test_vectors test_selection; do
         echo "== $test"
         within 120 "$build/$test"
     done
@@ -49,7 +49,7 @@ sanitize() {
         return
     fi
     for tool in memcheck racecheck initcheck; do
-        for test in test_kernels test_proto test_vectors; do
+        for test in test_kernels test_proto test_vectors test_selection; do
             echo "== $tool $test"
             METE_TEST_SET=cuda within 600 compute-sanitizer --tool "$tool" --error-exitcode 9 \
                 "$build/$test"

@@ -19,6 +19,8 @@
 #ifndef KERNEL_H
 #define KERNEL_H
 
+#include "kernel/selection.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -174,6 +176,10 @@ struct kernels {
     /* Rows (tasks, n, c*h*w) in c,h,w order on the host, from an output slot.  Waits. */
     void (*rows)(struct device *d, const struct layer *l, const struct batch *b, const void *out,
                  float *host);
+    /* The same rows, of images first..first+n-1 of every task, to device memory: those of task
+     * t to `to` + t * stride floats.  Of images that a task does not have, anything. */
+    void (*collect)(struct device *d, const struct layer *l, const struct batch *b, const void *out,
+                    int first, int n, float *to, size_t stride);
 
     /* -- layers.  x is the previous layer's output, `scratch` of scratch_bytes -- */
     void (*forward)(struct device *d, const struct layer *l, const struct batch *b,
@@ -220,6 +226,14 @@ struct kernels {
                   const struct features *query, int ways, float *logits, float *probs, float *loss,
                   void *scratch);
     size_t (*proto_bytes)(const struct layer *l, int tasks, int ways);
+
+    /* -- choosing labels; these wait -- */
+    /* k-means of `tasks` pools of points with f features each: k-means++ seeding, then
+     * Lloyd's rounds until nothing changes.  A centre without points stays where it is. */
+    void (*kmeans)(struct device *d, int tasks, int f, struct clustering *c);
+    /* Entropies (rows) in nats, on the host, of probs (rows, ways) on the device; NaN where a
+     * probability is. */
+    void (*entropy)(struct device *d, size_t rows, int ways, const float *probs, float *host);
 
     /* -- vectors of `len` elements, one per task or shared -- */
     void (*zero)(struct device *d, void *to, size_t bytes);

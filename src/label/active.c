@@ -9,7 +9,6 @@
  * is proportional to h (the paper's Categorical) or to exp h (Gumbel-top-k on h, the
  * released sampler's helper), and whether later rounds cluster anew.
  */
-#include "label/kmeans.h"
 #include "label/label_own.h"
 #include "base/memory.h"
 
@@ -17,7 +16,6 @@
 #include <stdlib.h>
 
 enum { BY_ENTROPY, BY_EXP_ENTROPY };
-enum { LLOYD_ROUNDS = 100 };
 
 struct active {
     int probability, clusters;
@@ -57,24 +55,23 @@ int active_quota(const int *size, int clusters, int want, struct rng *r, int *qu
     return given;
 }
 
-/* Clusters the available points at[0..n); the numbers go to v->memo. */
-static int cluster_points(const struct active *s, const struct label_view *v, const int32_t *at,
-                          int n, struct rng *r)
+static int clusters(const void *state, const struct label_view *v, int want)
 {
-    int k = s->clusters ? s->clusters : v->ways;
-    int32_t *cluster = mem_array((size_t)n + 1, sizeof *cluster);
-    struct points points = {v->reps, at, n, v->features};
-    k = kmeans(&points, k, LLOYD_ROUNDS, r, cluster, NULL);
-    for (int i = 0; i < n; i++)
-        v->memo[at[i]] = cluster[i];
-    free(cluster);
-    return k;
+    const struct active *s = state;
+    (void)want;
+    if (v->round > 0 && !s->recluster)
+        return 0;
+    return s->clusters ? s->clusters : v->ways;
 }
 
-static int cluster_count(const struct label_view *v)
+/* The clusters of the available points at[0..n), new ones or those of the first round, in
+ * v->memo; how many there are. */
+static int remember_clusters(const struct label_view *v, const int32_t *at, int n)
 {
-    int k = 0;
-    for (int i = 0; i < v->n; i++)
+    int k = v->clusters;
+    for (int i = 0; i < n && v->clusters > 0; i++)
+        v->memo[at[i]] = v->cluster[at[i]];
+    for (int i = 0; i < v->n && v->clusters == 0; i++)
         k = v->memo[i] >= k ? v->memo[i] + 1 : k;
     return k;
 }
@@ -94,14 +91,14 @@ static int choose(const void *state, const struct label_view *v, int want, struc
     int32_t *at = mem_array((size_t)v->n + 1, sizeof *at);
     struct scored *rank = mem_array((size_t)v->n + 1, sizeof *rank);
     int n = label_available(v, at), picked = 0;
-    int k = s->recluster || v->round == 0 ? cluster_points(s, v, at, n, r) : cluster_count(v);
+    int k = remember_clusters(v, at, n);
     int *size = mem_array((size_t)k + 1, sizeof *size),
         *quota = mem_array((size_t)k + 1, sizeof *quota);
     for (int i = 0; i < n; i++)
         size[v->memo[at[i]]]++;
     active_quota(size, k, want, r, quota);
     for (int i = 0; i < n; i++)
-        rank[i] = (struct scored){.score = key(s, predictive_entropy(v, at[i]), r), .at = at[i]};
+        rank[i] = (struct scored){.score = key(s, v->entropy[at[i]], r), .at = at[i]};
     scored_sort(rank, n);
     for (int i = 0; i < n; i++)
         if (quota[v->memo[rank[i].at]]-- > 0)
@@ -118,6 +115,7 @@ const struct label_ops label_active = {
     .summary = "by entropy within clusters of representations (Algorithm 2)",
     .state_size = sizeof(struct active),
     .params = params,
-    .needs = LABEL_PROBS | LABEL_REPS,
+    .needs = LABEL_ENTROPY | LABEL_CLUSTERS,
+    .clusters = clusters,
     .choose = choose,
 };

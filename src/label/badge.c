@@ -5,7 +5,6 @@
  * r, so that distances need only inner products of a's and r's:
  *   |g_i - g_j|^2 = |a_i|^2 |r_i|^2 + |a_j|^2 |r_j|^2 - 2 (a_i . a_j) (r_i . r_j).
  */
-#include "label/kmeans.h"
 #include "label/label_own.h"
 #include "base/memory.h"
 
@@ -74,7 +73,7 @@ static int choose(const void *state, const struct label_view *v, int want, struc
     g.a = mem_array((size_t)g.n * (size_t)v->ways + 1, sizeof *g.a);
     want = want < g.n ? want : g.n;
     fill_gradients(&g);
-    int picked = kmeans_seed(g.n, want, gradient_distance, &g, r, picks);
+    int picked = seed_points(g.n, want, gradient_distance, &g, r, picks);
     for (int i = 0; i < picked; i++)
         picks[i] = at[picks[i]];
     picked = label_fill_up(at, g.n, picked, want, r, picks);

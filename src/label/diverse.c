@@ -3,32 +3,17 @@
  * the core-set greedy of Sener & Savarese (2018): the point farthest from all that is
  * labelled or chosen, again and again.
  */
-#include "label/kmeans.h"
 #include "label/label_own.h"
 #include "base/memory.h"
 
 #include <float.h>
 #include <stdlib.h>
 
-enum { LLOYD_ROUNDS = 100 };
-
-/* One point of every cluster, the nearest to its centre.  How many. */
-static int nearest_to_centres(const struct points *p, int k, const int32_t *cluster,
-                              const float *centre, int32_t *picks)
+static int as_many_as_labels(const void *state, const struct label_view *v, int want)
 {
-    float *d = mem_array((size_t)p->n + 1, sizeof *d);
-    int picked = 0;
-    for (int c = 0; c < k; c++) {
-        int best = -1;
-        points_to(p, centre + (size_t)c * (size_t)p->f, d);
-        for (int i = 0; i < p->n; i++)
-            if (cluster[i] == c && (best < 0 || d[i] < d[best]))
-                best = i;
-        if (best >= 0)
-            picks[picked++] = p->row[best];
-    }
-    free(d);
-    return picked;
+    (void)state;
+    (void)v;
+    return want;
 }
 
 static int choose_kmeans(const void *state, const struct label_view *v, int want, struct rng *r,
@@ -36,14 +21,11 @@ static int choose_kmeans(const void *state, const struct label_view *v, int want
 {
     (void)state;
     int32_t *at = mem_array((size_t)v->n + 1, sizeof *at);
-    int32_t *cluster = mem_array((size_t)v->n + 1, sizeof *cluster);
-    float *centre = mem_array((size_t)want * (size_t)v->features + 1, sizeof *centre);
-    struct points p = {v->reps, at, label_available(v, at), v->features};
-    int k = kmeans(&p, want, LLOYD_ROUNDS, r, cluster, centre);
-    int picked = nearest_to_centres(&p, k, cluster, centre, picks);
-    picked = label_fill_up(at, p.n, picked, want, r, picks);
-    free(centre);
-    free(cluster);
+    int n = label_available(v, at), picked = 0;
+    for (int c = 0; c < v->clusters; c++)
+        if (v->central[c] >= 0)
+            picks[picked++] = v->central[c];
+    picked = label_fill_up(at, n, picked, want, r, picks);
     free(at);
     return picked;
 }
@@ -98,7 +80,8 @@ static int choose_kcenter(const void *state, const struct label_view *v, int wan
 const struct label_ops label_kmeans = {
     .name = "kmeans",
     .summary = "the points nearest to the centres of as many clusters as labels",
-    .needs = LABEL_REPS,
+    .needs = LABEL_CLUSTERS,
+    .clusters = as_many_as_labels,
     .choose = choose_kmeans,
 };
 

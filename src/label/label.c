@@ -54,11 +54,15 @@ void labeller_params(struct labeller *l, struct param_set *set)
 struct buying {
     struct task *task;
     struct purchase purchase;
-    int n_picks, n_support;         /* of this round, so far */
+    struct rng rng;                 /* of this round */
+    int want, n_picks, n_support;   /* of this round, and so far */
+    int clusters;                   /* found in this round */
     int32_t *support, *label;       /* (task->labels) items */
     int32_t *picks;                 /* (task->labels) positions */
     int32_t *known, *memo, *oracle; /* (n_pool) */
+    int32_t *cluster, *central;     /* (n_pool) */
     uint8_t *available;             /* (n_pool) */
+    float *entropy;                 /* (n_pool), then in the same block */
     float *probs, *reps;            /* (n_pool, ways), (n_pool, features) */
 };
 
@@ -73,18 +77,25 @@ static void buying_release(struct buying *b)
 {
     free(b->support);
     free(b->available);
-    free(b->probs);
+    free(b->entropy);
     *b = (struct buying){0};
+}
+
+/* Floats of a point that come to the host: what a strategy looks at, and always the entropy,
+ * which tells whether a prediction is finite. */
+static size_t floats_of(unsigned needs, int ways, int features)
+{
+    return 1 + (needs & LABEL_PROBS ? (size_t)ways : 0) +
+           (needs & LABEL_REPS ? (size_t)features : 0);
 }
 
 /* One block for the whole numbers, one for the bytes, one for the floats. */
 static void buying_init(struct buying *b, struct task *task, unsigned needs, int features)
 {
     size_t n = (size_t)task->n_pool, labels = (size_t)task->labels;
-    size_t width = (needs & LABEL_PROBS ? (size_t)task->ways : 0) +
-                   (needs & LABEL_REPS ? (size_t)features : 0);
+    size_t pools = needs & LABEL_CLUSTERS ? 5 : 3;
     *b = (struct buying){.task = task};
-    b->support = mem_array(3 * labels + 3 * n + 1, sizeof *b->support);
+    b->support = mem_array(3 * labels + pools * n + 1, sizeof *b->support);
     b->label = b->support + labels;
     b->picks = b->label + labels;
     b->known = b->picks + labels;
@@ -98,19 +109,25 @@ static void buying_init(struct buying *b, struct task *task, unsigned needs, int
         for (size_t i = 0; i < n; i++)
             b->oracle[i] = hidden_label(task, task->pool[i]);
     }
-    if (width) {
-        b->probs = mem_array(n * width, sizeof *b->probs);
+    if (needs & LABEL_CLUSTERS) {
+        b->cluster = b->memo + 2 * n;
+        b->central = b->cluster + n;
+    }
+    if (needs & LABEL_LEARNER) {
+        b->entropy = mem_array(n * floats_of(needs, task->ways, features) + 1, sizeof *b->entropy);
+        b->probs = b->entropy + n;
         b->reps = b->probs + (needs & LABEL_PROBS ? n * (size_t)task->ways : 0);
     }
 }
 
-/* How many tasks are bought side by side. */
+/* How many tasks are bought side by side, by what is known of their points, be it here or on
+ * a device. */
 static int batch_size(const struct labeller *l, const struct label_request *q)
 {
     size_t width = 0;
-    if (l->ops->needs & LABEL_PROBS)
+    if (l->ops->needs & (LABEL_PROBS | LABEL_ENTROPY))
         width += (size_t)tasks_ways(q->tasks);
-    if (l->ops->needs & LABEL_REPS)
+    if (l->ops->needs & (LABEL_REPS | LABEL_CLUSTERS))
         width += (size_t)q->model->features;
     size_t bytes = width * (size_t)tasks_max_pool(q->tasks) * sizeof(float);
     size_t fit = bytes ? BATCH_BYTES / bytes : BATCH_MOST;
@@ -144,11 +161,10 @@ static int open_batch(struct batch *b, int64_t first, int want)
 /* A learner that has diverged must not choose: whatever it says is noise. */
 static int check_finite(const struct buying *x, unsigned needs, int features)
 {
-    size_t width = (needs & LABEL_PROBS ? (size_t)x->task->ways : 0) +
-                   (needs & LABEL_REPS ? (size_t)features : 0);
+    size_t width = floats_of(needs, x->task->ways, features);
     float sum = 0; /* of zeros, or NaN */
     for (size_t i = 0; i < (size_t)x->task->n_pool * width; i++)
-        sum += x->probs[i] * 0;
+        sum += x->entropy[i] * 0;
     if (sum != 0)
         return fail(METE_EDIVERGE, "the learner's view of task %" PRId64 " is not finite",
                     x->task->number);
@@ -161,21 +177,79 @@ static int consult(struct batch *b)
     unsigned needs = b->labeller->ops->needs;
     const struct label_model *m = b->q->model;
     struct items support[BATCH_MOST], pool[BATCH_MOST];
-    float *probs[BATCH_MOST], *reps[BATCH_MOST];
+    float *probs[BATCH_MOST], *reps[BATCH_MOST], *entropy[BATCH_MOST];
     for (int i = 0; i < b->n; i++) {
         struct buying *x = &b->at[i];
         support[i] = (struct items){x->support, x->label, x->n_support};
         pool[i] = (struct items){x->task->pool, NULL, x->task->n_pool};
         probs[i] = x->probs;
         reps[i] = x->reps;
+        entropy[i] = x->entropy;
     }
+    struct predicted out = {needs & LABEL_PROBS ? probs : NULL, needs & LABEL_REPS ? reps : NULL,
+                            entropy, needs & LABEL_CLUSTERS};
     int err = m->adapt(m->user, b->n, support);
-    if (err)
-        return err;
-    err = m->predict(m->user, b->n, pool, needs & LABEL_PROBS ? probs : NULL,
-                     needs & LABEL_REPS ? reps : NULL);
+    if (!err)
+        err = m->predict(m->user, b->n, pool, &out);
     for (int i = 0; i < b->n && !err; i++)
         err = check_finite(&b->at[i], needs, m->features);
+    return err;
+}
+
+/* What task x wants in this round, and its random numbers. */
+static void begin_round(const struct batch *b, struct buying *x)
+{
+    int round = b->labeller->settings.round;
+    round = round ? round : x->task->ways;
+    x->want = x->task->labels - x->n_support;
+    if (b->labeller->ops->needs & LABEL_LEARNER && x->want > round)
+        x->want = round;
+    x->rng = rng_make(tasks_seed(b->q->tasks), RNG_LABEL, (uint64_t)x->task->number,
+                      (uint32_t)(SPLIT_PARTS * b->round + b->q->part));
+    x->clusters = 0;
+}
+
+/* All that the strategy sees of task x. */
+static struct label_view view_of(const struct batch *b, const struct buying *x)
+{
+    unsigned needs = b->labeller->ops->needs;
+    return (struct label_view){
+        .n = x->task->n_pool,
+        .ways = x->task->ways,
+        .shots = tasks_shots(b->q->tasks),
+        .features = b->q->model ? b->q->model->features : 0,
+        .round = b->round,
+        .available = x->available,
+        .known = x->known,
+        .probs = needs & LABEL_PROBS ? x->probs : NULL,
+        .reps = needs & LABEL_REPS ? x->reps : NULL,
+        .entropy = needs & LABEL_ENTROPY ? x->entropy : NULL,
+        .oracle = x->oracle,
+        .clusters = x->clusters,
+        .cluster = x->cluster,
+        .central = x->central,
+        .memo = x->memo,
+    };
+}
+
+/* The clusters that the strategy wants of each pool, of all in one call. */
+static int cluster_pools(struct batch *b)
+{
+    const struct label_ops *ops = b->labeller->ops;
+    const struct label_model *m = b->q->model;
+    struct clustering c[BATCH_MOST];
+    int k[BATCH_MOST];
+    for (int i = 0; i < b->n; i++) {
+        struct buying *x = &b->at[i];
+        struct label_view v = view_of(b, x);
+        k[i] = x->want > 0 ? ops->clusters(b->labeller->state, &v, x->want) : 0;
+        clustering_open(&c[i], &v, k[i], &x->rng);
+    }
+    int err = m->cluster(m->user, b->n, c);
+    for (int i = 0; i < b->n; i++) {
+        struct buying *x = &b->at[i];
+        x->clusters = clustering_close(&c[i], k[i], &x->rng, x->cluster, x->central);
+    }
     return err;
 }
 
@@ -203,33 +277,13 @@ static int choose_one(void *user, int i, int lane)
     (void)lane;
     struct batch *b = user;
     struct buying *x = &b->at[i];
-    const struct label_ops *ops = b->labeller->ops;
-    const struct tasks *t = b->q->tasks;
-    int want = x->task->labels - x->n_support, round = b->labeller->settings.round;
-    bool rounds = ops->needs & (LABEL_PROBS | LABEL_REPS);
-    round = round ? round : x->task->ways;
-    if (rounds && want > round)
-        want = round;
-    struct label_view v = {
-        .n = x->task->n_pool,
-        .ways = x->task->ways,
-        .shots = tasks_shots(t),
-        .features = b->q->model ? b->q->model->features : 0,
-        .round = b->round,
-        .available = x->available,
-        .known = x->known,
-        .probs = ops->needs & LABEL_PROBS ? x->probs : NULL,
-        .reps = ops->needs & LABEL_REPS ? x->reps : NULL,
-        .oracle = x->oracle,
-        .memo = x->memo,
-    };
-    struct rng r = rng_make(tasks_seed(t), RNG_LABEL, (uint64_t)x->task->number,
-                            (uint32_t)(SPLIT_PARTS * b->round + b->q->part));
-    int picked = want > 0 ? ops->choose(b->labeller->state, &v, want, &r, x->picks) : 0;
+    struct labeller *l = b->labeller;
+    struct label_view v = view_of(b, x);
+    int picked = x->want > 0 ? l->ops->choose(l->state, &v, x->want, &x->rng, x->picks) : 0;
     if (picked < 0)
         return picked;
     x->n_picks = picked;
-    return check_picks(b->labeller, x, picked, want);
+    return check_picks(l, x, picked, x->want);
 }
 
 /* Pays for the picks of every task, in order.  *more: somebody bought. */
@@ -251,21 +305,33 @@ static int pay(struct batch *b, bool *more)
     return 0;
 }
 
+/* Every task's picks of one round. */
+static int choose_all(struct batch *b)
+{
+    unsigned needs = b->labeller->ops->needs;
+    int err = needs & LABEL_LEARNER ? consult(b) : 0;
+    for (int i = 0; i < b->n; i++)
+        begin_round(b, &b->at[i]);
+    if (!err && needs & LABEL_CLUSTERS)
+        err = cluster_pools(b);
+    /* What looks at nothing is done before threads wake. */
+    if (!err && needs & LABEL_LEARNER && b->q->threads)
+        return pool_run(b->q->threads, b->n, choose_one, b);
+    for (int i = 0; !err && i < b->n; i++)
+        err = choose_one(b, i, 0);
+    return err;
+}
+
 static int run_rounds(struct batch *b)
 {
-    bool asks = b->labeller->ops->needs & (LABEL_PROBS | LABEL_REPS), more = true;
+    bool more = true;
     for (b->round = 0; more; b->round++) {
         bool wanted = false;
         for (int i = 0; i < b->n; i++)
             wanted = wanted || b->at[i].n_support < b->at[i].task->labels;
         if (!wanted)
             return 0;
-        int err = asks ? consult(b) : 0;
-        bool share = asks && b->q->threads; /* what looks at nothing is done before they wake */
-        if (!err && share)
-            err = pool_run(b->q->threads, b->n, choose_one, b);
-        for (int i = 0; !err && !share && i < b->n; i++)
-            err = choose_one(b, i, 0);
+        int err = choose_all(b);
         if (!err)
             err = pay(b, &more);
         if (err)
@@ -312,7 +378,7 @@ static int buy_batch(struct labeller *l, const struct label_request *q, int64_t 
 int labeller_buy(struct labeller *l, const struct label_request *q, struct episode *episodes,
                  int *bought)
 {
-    if (l->ops->needs & (LABEL_PROBS | LABEL_REPS) && !q->model)
+    if (l->ops->needs & LABEL_LEARNER && !q->model)
         return fail(METE_EINVAL, "the label strategy '%s' needs a learner to look through",
                     l->ops->name);
     int most = batch_size(l, q), done = 0, n = 1;

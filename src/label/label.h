@@ -19,9 +19,12 @@
 #include "task/task.h"
 
 enum label_needs {
-    LABEL_PROBS = 1,  /* the learner's predictions */
-    LABEL_REPS = 2,   /* its representations */
-    LABEL_ORACLE = 4, /* the true labels: for upper bounds only */
+    LABEL_PROBS = 1,     /* the learner's predictions */
+    LABEL_REPS = 2,      /* its representations */
+    LABEL_ORACLE = 4,    /* the true labels: for upper bounds only */
+    LABEL_ENTROPY = 8,   /* of the predictions alone */
+    LABEL_CLUSTERS = 16, /* of the representations alone */
+    LABEL_LEARNER = LABEL_PROBS | LABEL_REPS | LABEL_ENTROPY | LABEL_CLUSTERS,
 };
 
 /* All that a strategy sees of one task. */
@@ -32,7 +35,11 @@ struct label_view {
     const int32_t *known;     /* (n) the label bought, or -1 */
     const float *probs;       /* (n, ways), with LABEL_PROBS */
     const float *reps;        /* (n, features), with LABEL_REPS */
+    const float *entropy;     /* (n) in nats, with LABEL_ENTROPY */
     const int32_t *oracle;    /* (n), with LABEL_ORACLE */
+    int clusters;             /* found this round, with LABEL_CLUSTERS */
+    const int32_t *cluster;   /* (n) 0..clusters-1, of available points */
+    const int32_t *central;   /* (clusters) the point nearest to a centre; -1: an empty cluster */
     int32_t *memo;            /* (n) the strategy's own, kept between rounds; -1 at first */
 };
 
@@ -43,6 +50,9 @@ struct label_ops {
     const struct param *params; /* keys labels.NAME; may be NULL */
     unsigned needs;             /* enum label_needs; 0: needs no learner, one round */
 
+    /* With LABEL_CLUSTERS: how many clusters of the available points to look for; 0: none, in
+     * this round. */
+    int (*clusters)(const void *state, const struct label_view *v, int want);
     /* Writes at most `want` distinct available positions to picks (want) and
      * returns how many, or a negative METE_E*.  Called from any thread. */
     int (*choose)(const void *state, const struct label_view *v, int want, struct rng *r,
@@ -76,8 +86,8 @@ struct label_model {
     void *user;
     int features;
     int (*adapt)(void *user, int tasks, const struct items *support);
-    int (*predict)(void *user, int tasks, const struct items *query, float *const *probs,
-                   float *const *reps);
+    int (*predict)(void *user, int tasks, const struct items *query, const struct predicted *out);
+    int (*cluster)(void *user, int tasks, struct clustering *c);
 };
 struct label_model label_model_of(struct learner *l);
 

@@ -3,6 +3,7 @@
 #define LABEL_LABEL_OWN_H
 
 #include "label/label.h"
+#include "kernel/selection.h"
 
 extern const struct label_ops label_random, label_stratified, label_active, label_entropy,
     label_margin, label_kmeans, label_kcenter, label_badge;
@@ -13,14 +14,20 @@ int label_available(const struct label_view *v, int32_t *out);
 /* Adds random ones of at[0..n) to the `picked` picks until there are `want`. */
 int label_fill_up(const int32_t *at, int n, int picked, int want, struct rng *r, int32_t *picks);
 
-/* Entropy of the prediction for point i, in nats. */
-float predictive_entropy(const struct label_view *v, int i);
-
 struct scored {
     double score;
     int32_t at, place; /* place: filled in by scored_sort */
 };
 void scored_sort(struct scored *s, int n); /* highest first; ties stay in order */
+
+/* seeding.c: k-means++ with random numbers from r, of any distance. */
+int seed_points(int n, int k, distance_fn *distance, const void *user, struct rng *r, int32_t *out);
+/* The task of clustering a view's available points, k clusters where there are as many; and
+ * what came of it, as a view has it: cluster (n) and central (n).  Takes random numbers from
+ * r, those that seeding used and no more; returns how many clusters there are. */
+void clustering_open(struct clustering *c, const struct label_view *v, int k, struct rng *r);
+int clustering_close(struct clustering *c, int k, struct rng *r, int32_t *cluster,
+                     int32_t *central);
 
 /* active.c: splits `want` over clusters of the given sizes: the same whole number
  * for each that is not empty, no more than it has, and the rest one by one to

@@ -2,7 +2,6 @@
 #include "label/label_own.h"
 #include "base/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 int label_available(const struct label_view *v, int32_t *out)
@@ -29,16 +28,6 @@ int label_fill_up(const int32_t *at, int n, int picked, int want, struct rng *r,
     }
     free(order);
     return picked;
-}
-
-float predictive_entropy(const struct label_view *v, int i)
-{
-    const float *p = v->probs + (size_t)i * (size_t)v->ways;
-    float h = 0;
-    for (int c = 0; c < v->ways; c++)
-        if (p[c] > 0)
-            h -= p[c] * logf(p[c]);
-    return h > 0 ? h : 0;
 }
 
 static int before(const void *a, const void *b)

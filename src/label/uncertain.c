@@ -24,7 +24,7 @@ static double margin(const struct label_view *v, int i)
 
 static double entropy(const struct label_view *v, int i)
 {
-    return (double)predictive_entropy(v, i);
+    return (double)v->entropy[i];
 }
 
 static int choose_by(const struct label_view *v, int want, struct rng *r, int32_t *picks,
@@ -62,7 +62,7 @@ static int choose_margin(const void *state, const struct label_view *v, int want
 const struct label_ops label_entropy = {
     .name = "entropy",
     .summary = "highest predictive entropy first",
-    .needs = LABEL_PROBS,
+    .needs = LABEL_ENTROPY,
     .choose = choose_entropy,
 };
 

@@ -14,6 +14,9 @@ struct learner {
     void *adapted;         /* (tasks) vectors, device memory */
     size_t adapted_bytes;
     bool moved; /* adapted differs from the engine's weights */
+    void *reps; /* of the last predict, (reps_tasks, reps_stride) floats, device memory */
+    size_t reps_bytes, reps_stride;
+    int reps_tasks; /* 0: nobody asked for them */
 };
 
 /* The order of the engine's vectors; the groups' gradients follow. */

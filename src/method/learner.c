@@ -13,8 +13,10 @@ enum { PREDICT_MAX = 512 };
 void learner_release(struct learner *l)
 {
     struct engine *e = l->engine;
-    if (e && e->dev)
+    if (e && e->dev) {
         e->k->release(e->dev, l->adapted, l->adapted_bytes);
+        e->k->release(e->dev, l->reps, l->reps_bytes);
+    }
     free(l->support);
     free(l->kept);
     *l = (struct learner){.engine = e};
@@ -51,18 +53,17 @@ static void keep_support(struct learner *l, int tasks, const struct items *suppo
     l->tasks = tasks;
 }
 
-static int reserve_adapted(struct learner *l, int tasks)
+/* At least `bytes` of device memory at *at; what was there is lost if it grows. */
+static int reserve(const struct engine *e, size_t bytes, void **at, size_t *has)
 {
-    struct engine *e = l->engine;
-    size_t bytes = (size_t)tasks * e->net.len * e->k->elem;
-    if (bytes <= l->adapted_bytes)
+    if (bytes <= *has)
         return 0;
-    e->k->release(e->dev, l->adapted, l->adapted_bytes);
-    l->adapted = NULL;
-    l->adapted_bytes = 0;
-    int err = e->k->alloc(e->dev, bytes, &l->adapted);
+    e->k->release(e->dev, *at, *has);
+    *at = NULL;
+    *has = 0;
+    int err = e->k->alloc(e->dev, bytes, at);
     if (!err)
-        l->adapted_bytes = bytes;
+        *has = bytes;
     return err;
 }
 
@@ -82,7 +83,7 @@ struct job {
     struct learner *l;
     const struct lesson *lessons; /* of all tasks */
     int done;                     /* query images predicted before */
-    float *const *probs, *const *reps;
+    const struct predicted *out;
     int (*run)(struct job *j, struct lane *lane, int first, int n);
 };
 
@@ -136,7 +137,8 @@ int learner_adapt(struct learner *l, int tasks, const struct items *support)
     l->moved = l->engine->method->ops->adapt && any;
     if (!l->moved)
         return 0;
-    int err = reserve_adapted(l, tasks);
+    size_t bytes = (size_t)tasks * l->engine->net.len * l->engine->k->elem;
+    int err = reserve(l->engine, bytes, &l->adapted, &l->adapted_bytes);
     if (err)
         return err;
     struct lesson *lessons = mem_array((size_t)tasks, sizeof *lessons);
@@ -165,25 +167,41 @@ static void hand_out(const struct job *j, int first_task, int n, const float *bl
     }
 }
 
+/* Where task t's representations begin. */
+static float *reps_of(const struct learner *l, int t)
+{
+    return (float *)l->reps + (size_t)t * l->reps_stride;
+}
+
 static void fetch(const struct job *j, struct lane *lane, int first, int n,
                   const struct prediction *p)
 {
     struct engine *e = j->l->engine;
-    int last, features = net_features(&e->net);
-    const struct layer *layer = net_feature_layer(&e->net, &last);
-    size_t rows = (size_t)n * (size_t)p->pass.batch.n;
-    size_t width = (size_t)(features > e->ways ? features : e->ways);
-    float *block = mem_array(rows * width, sizeof *block);
-    if (j->probs) {
+    const struct batch *b = &p->pass.batch;
+    size_t rows = (size_t)n * (size_t)b->n;
+    float *block = mem_array(rows * (size_t)e->ways, sizeof *block);
+    if (j->out->probs) {
         e->k->download(lane->dev, block, p->probs, rows * (size_t)e->ways * sizeof *block);
-        hand_out(j, first, n, block, p, e->ways, j->probs);
+        hand_out(j, first, n, block, p, e->ways, j->out->probs);
     }
-    if (j->reps) {
-        e->k->rows(lane->dev, layer, &p->pass.batch,
-                   e->k->out(layer, &p->pass.batch, p->pass.cache[last]), block);
-        hand_out(j, first, n, block, p, features, j->reps);
+    if (j->out->entropy) {
+        e->k->entropy(lane->dev, rows, e->ways, p->probs, block);
+        hand_out(j, first, n, block, p, 1, j->out->entropy);
     }
     free(block);
+}
+
+/* Lays the representations of `images` query images a task beside those from before. */
+static void keep_reps(const struct job *j, struct lane *lane, int first, int images,
+                      const struct prediction *p)
+{
+    struct engine *e = j->l->engine;
+    int last;
+    const struct layer *layer = net_feature_layer(&e->net, &last);
+    const void *out = e->k->out(layer, &p->pass.batch, p->pass.cache[last]);
+    size_t before = (size_t)j->done * (size_t)net_features(&e->net);
+    e->k->collect(lane->dev, layer, &p->pass.batch, out, p->first, images,
+                  reps_of(j->l, first) + before, j->l->reps_stride);
 }
 
 static int predict_some(struct job *j, struct lane *lane, int first, int n)
@@ -206,6 +224,8 @@ static int predict_some(struct job *j, struct lane *lane, int first, int n)
     feed_take(&f, lane, &shape, 0, false, &e->images);
     feed_fill(&f, lane, &shape, 0, false, lessons, &e->seed, n);
     e->method->ops->predict(e->method, lane, &f, e->ways, theta, &p);
+    if (j->l->reps_tasks > 0)
+        keep_reps(j, lane, first, shape.query, &p);
     fetch(j, lane, first, n, &p);
     return e->k->sync(lane->dev);
 }
@@ -220,21 +240,71 @@ static struct items piece_of(const struct items *all, int done)
                           left < PREDICT_MAX ? left : PREDICT_MAX};
 }
 
-int learner_predict(struct learner *l, int tasks, const struct items *query, float *const *probs,
-                    float *const *reps)
+/* Room for the representations of `largest` images a task, where they are wanted. */
+static int begin_reps(struct learner *l, int tasks, int largest, const struct predicted *out)
+{
+    l->reps_stride = (size_t)largest * (size_t)learner_features(l);
+    l->reps_tasks = out->reps || out->clusters ? tasks : 0;
+    size_t bytes = (size_t)l->reps_tasks * l->reps_stride * sizeof(float);
+    return reserve(l->engine, bytes, &l->reps, &l->reps_bytes);
+}
+
+static int download_reps(struct learner *l, const struct items *query, float *const *to)
+{
+    struct engine *e = l->engine;
+    size_t row = (size_t)learner_features(l) * sizeof(float);
+    for (int t = 0; t < l->reps_tasks; t++)
+        if (to[t] && query[t].n > 0)
+            e->k->download(e->dev, to[t], reps_of(l, t), (size_t)query[t].n * row);
+    return e->k->sync(e->dev);
+}
+
+int learner_predict(struct learner *l, int tasks, const struct items *query,
+                    const struct predicted *out)
 {
     if (tasks != l->tasks)
         return fail(METE_EINVAL, "predicting for %d tasks after adapting to %d", tasks, l->tasks);
-    int largest = 0, err = 0;
+    int largest = 0;
     for (int t = 0; t < tasks; t++)
         largest = query[t].n > largest ? query[t].n : largest;
+    int err = begin_reps(l, tasks, largest, out);
     struct lesson *lessons = mem_array((size_t)tasks, sizeof *lessons);
-    struct job j = {.l = l, .lessons = lessons, .probs = probs, .reps = reps, .run = predict_some};
+    struct job j = {.l = l, .lessons = lessons, .out = out, .run = predict_some};
     for (j.done = 0; j.done < largest && !err; j.done += PREDICT_MAX) {
         for (int t = 0; t < tasks; t++)
             lessons[t] = (struct lesson){l->support[t], piece_of(&query[t], j.done), 0};
         err = job_run(&j);
     }
     free(lessons);
-    return err;
+    return !err && out->reps ? download_reps(l, query, out->reps) : err;
+}
+
+/* ---- clusters ---- */
+
+struct cluster_job {
+    struct engine *e;
+    struct clustering *c;
+};
+
+static int cluster_piece(void *user, int piece, int lane)
+{
+    struct cluster_job *j = user;
+    struct device *dev = j->e->lanes[lane].dev;
+    j->e->k->kmeans(dev, 1, net_features(&j->e->net), &j->c[piece]);
+    return j->e->k->sync(dev);
+}
+
+int learner_cluster(struct learner *l, int tasks, struct clustering *c)
+{
+    struct engine *e = l->engine;
+    struct cluster_job j = {e, c};
+    if (tasks != l->reps_tasks)
+        return fail(METE_EINVAL, "clusters of %d tasks after predicting for %d", tasks,
+                    l->reps_tasks);
+    for (int t = 0; t < tasks; t++)
+        c[t].x = reps_of(l, t);
+    if (!e->k->whole_shard)
+        return pool_run(e->pool, tasks, cluster_piece, &j);
+    e->k->kmeans(e->dev, tasks, learner_features(l), c);
+    return e->k->sync(e->dev);
 }

@@ -34,7 +34,7 @@ static int open_all(struct drawing_tasks *w, const struct mete_tasks_options *o)
     int err = labeller_open(&w->labeller, labels);
     if (err)
         return err;
-    if (w->labeller.ops->needs & (LABEL_PROBS | LABEL_REPS))
+    if (w->labeller.ops->needs & LABEL_LEARNER)
         return fail(METE_EINVAL,
                     "the strategy '%s' chooses by a learner's view, which tasks alone do not have; "
                     "use random or stratified",

@@ -75,7 +75,7 @@ static int score_pass(struct engine *e, struct chunk *c, bool adapted, struct sc
     struct learner *l = engine_learner(e);
     int err = learner_adapt(l, c->n, adapted ? c->support : c->none);
     if (!err)
-        err = learner_predict(l, c->n, c->query, c->probs, NULL);
+        err = learner_predict(l, c->n, c->query, &(struct predicted){.probs = c->probs});
     for (int i = 0; i < c->n && !err; i++) {
         struct tally t = tally_of(&c->episodes[i], c->probs[i], adapted ? out->bins : NULL);
         struct store_task *row = &out->rows[first + i];

@@ -66,7 +66,7 @@ int field_losses(const struct field *f, struct engine *e, const struct items *su
     struct learner *l = engine_learner(e);
     int err = learner_adapt(l, tasks, support);
     if (!err)
-        err = learner_predict(l, tasks, points, probs, NULL);
+        err = learner_predict(l, tasks, points, &(struct predicted){.probs = probs});
     for (int t = 0; t < tasks && !err; t++)
         for (int i = 0; i < points[t].n; i++) {
             double p = probs[t][(size_t)i * ways + (size_t)points[t].label[i]];

@@ -474,9 +474,10 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
         /* without support the model is as it was learned */
         struct items none = {0};
         CHECK_OK(learner_adapt(l, 1, &none));
-        CHECK_OK(learner_predict(l, 1, &task.query, probs_of, reps_of));
+        CHECK_OK(learner_predict(l, 1, &task.query,
+                                 &(struct predicted){.probs = probs_of, .reps = reps_of}));
         CHECK_OK(learner_adapt(l, 1, &task.support));
-        CHECK_OK(learner_predict(l, 1, &task.support, probs_of, NULL));
+        CHECK_OK(learner_predict(l, 1, &task.support, &(struct predicted){.probs = probs_of}));
         int right = 0;
         for (int j = 0; j < 9; j++) {
             float *p = probs + j * WAYS;
@@ -485,6 +486,57 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
         }
         if (steps)
             CHECK(right >= 7); /* it has seen these very images */
+        engine_close(e);
+        method_close(&m);
+    }
+}
+
+/* Clusters of what stays on the device, of pools larger than one pass takes and of unequal
+ * size, are those of the representations that the host gets. */
+static void clusters_match(struct learner *l)
+{
+    enum { POOLS = 3, F = 16, MOST = 700, K = 4 };
+    static const int sizes[POOLS] = {700, 40, 523};
+    static const double draw[K - 1] = {0.3, 0.8, 0.1};
+    static float reps[POOLS][MOST * F];
+    static int32_t items[MOST], row[MOST], cluster[2][POOLS][MOST], nearest[2][POOLS][K];
+    float *reps_to[POOLS] = {reps[0], reps[1], reps[2]};
+    struct items none[POOLS] = {{0}}, pool[POOLS];
+    struct clustering c[2 * POOLS];
+    for (int i = 0; i < MOST; i++) {
+        items[i] = i % ITEMS;
+        row[i] = MOST - 1 - i;
+    }
+    for (int i = 0; i < 2 * POOLS; i++) {
+        int t = i % POOLS, n = sizes[t];
+        pool[t] = (struct items){items, NULL, n};
+        c[i] = (struct clustering){.x = reps[t], .row = row + MOST - n, .n = n, .k = K};
+        c[i].rounds = 50;
+        c[i].draw = draw;
+        c[i].cluster = cluster[i / POOLS][t];
+        c[i].nearest = nearest[i / POOLS][t];
+    }
+    CHECK_OK(learner_adapt(l, POOLS, none));
+    CHECK_OK(learner_predict(l, POOLS, pool, &(struct predicted){0}));
+    CHECK_EQ(learner_cluster(l, POOLS, c), METE_EINVAL); /* nobody said so before */
+    CHECK_OK(learner_predict(l, POOLS, pool, &(struct predicted){.reps = reps_to}));
+    CHECK_OK(learner_cluster(l, POOLS, c));
+    host_kmeans(NULL, POOLS, F, c + POOLS);
+    for (int t = 0; t < POOLS; t++)
+        CHECK_EQ(c[t].found, c[t + POOLS].found);
+    CHECK(memcmp(cluster[0], cluster[1], sizeof cluster[0]) == 0);
+}
+
+TEST(a_learner_clusters_its_own_representations)
+{
+    for (int s = 0; s <= 1 || kernels_at(s - 2); s++) {
+        const char *set = s == 0 ? "cpu" : together_at(s - 1);
+        struct method m = {0};
+        struct engine *e = NULL;
+        if (!set)
+            continue;
+        CHECK_OK(open_engine(&e, &m, set, 2, 1, "protonet", (const char *[]){NULL}));
+        clusters_match(engine_learner(e));
         engine_close(e);
         method_close(&m);
     }
@@ -513,4 +565,5 @@ TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_
       T(runs_together_are_the_runs_alone), T(tasks_together_give_the_mean_of_their_gradients),
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
-      T(a_learner_fits_its_support_and_predicts_probabilities))
+      T(a_learner_fits_its_support_and_predicts_probabilities),
+      T(a_learner_clusters_its_own_representations))

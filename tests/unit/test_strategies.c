@@ -5,7 +5,6 @@
 #include "chisquared.h"
 #include "mete.h"
 #include "base/memory.h"
-#include "label/kmeans.h"
 #include "label/label_own.h"
 
 enum { DRAWS = 20000 };
@@ -44,7 +43,7 @@ TEST(seeding_has_the_published_distribution)
     for (int i = 0; i < DRAWS; i++) {
         struct rng r = rng_make(1, RNG_TEST, (uint64_t)i, 0);
         int32_t pick[3];
-        CHECK_EQ(kmeans_seed(N, 3, points_distance, &p, &r, pick), 3);
+        CHECK_EQ(seed_points(N, 3, points_distance, &p, &r, pick), 3);
         seen[(pick[0] * N + pick[1]) * N + pick[2]]++;
     }
     CHECK(chi_deviations(seen, chance, N * N * N) < 4);
@@ -57,9 +56,9 @@ TEST(seeding_stops_where_all_points_are_taken)
     struct points p = {x, row, 6, 1};
     struct rng r = rng_make(1, RNG_TEST, 0, 0);
     int32_t pick[6];
-    CHECK_EQ(kmeans_seed(6, 4, points_distance, &p, &r, pick), 2);
+    CHECK_EQ(seed_points(6, 4, points_distance, &p, &r, pick), 2);
     CHECK(x[pick[0]] != x[pick[1]]);
-    CHECK_EQ(kmeans_seed(6, 0, points_distance, &p, &r, pick), 0);
+    CHECK_EQ(seed_points(6, 0, points_distance, &p, &r, pick), 0);
 }
 
 /* Groups of `each` points around k far corners of f dimensions. */
@@ -77,32 +76,57 @@ TEST(kmeans_ends_where_nothing_moves)
 {
     enum { K = 4, EACH = 30, F = 37, N = K * EACH };
     float *x = blobs(K, EACH, F, 6); /* far from separated */
-    int32_t row[N], cluster[N];
-    float centre[K * F];
+    int32_t row[N], cluster[N], nearest[K];
+    static const double draw[K - 1] = {0.2, 0.7, 0.4};
     for (int i = 0; i < N; i++)
         row[i] = i;
-    struct points p = {x, row, N, F};
-    struct rng r = rng_make(5, RNG_TEST, 0, 0);
-    CHECK_EQ(kmeans(&p, K, 1000, &r, cluster, centre), K);
+    struct clustering clustering = {.x = x,
+                                    .row = row,
+                                    .n = N,
+                                    .k = K,
+                                    .rounds = 1000,
+                                    .first = 11,
+                                    .draw = draw,
+                                    .cluster = cluster,
+                                    .nearest = nearest};
+    host_kmeans(NULL, 1, F, &clustering);
+    CHECK_EQ(clustering.found, K);
     double mean[K * F] = {0}, count[K] = {0};
+    for (int i = 0; i < N; i++) {
+        count[cluster[i]]++;
+        for (int j = 0; j < F; j++)
+            mean[cluster[i] * F + j] += x[i * F + j];
+    }
     for (int i = 0; i < N; i++) {
         double best = INFINITY, own = 0;
         for (int c = 0; c < K; c++) {
             double d = 0;
             for (int j = 0; j < F; j++)
-                d += pow((double)x[i * F + j] - (double)centre[c * F + j], 2);
+                d += pow((double)x[i * F + j] - mean[c * F + j] / count[c], 2);
             best = fmin(best, d);
             own = c == cluster[i] ? d : own;
         }
         CHECK_NEAR(own, best, 1e-3 * best);
-        count[cluster[i]]++;
-        for (int j = 0; j < F; j++)
-            mean[cluster[i] * F + j] += x[i * F + j];
     }
-    for (int c = 0; c < K; c++)
-        for (int j = 0; j < F; j++)
-            CHECK_NEAR(mean[c * F + j] / count[c], centre[c * F + j], 1e-3);
     free(x);
+}
+
+/* As many numbers are taken from the stream as there were draws. */
+TEST(seeding_leaves_the_random_numbers_it_did_not_use)
+{
+    static const float x[6] = {1, 1, 1, 5, 5, 1};
+    static const int32_t row[6] = {0, 1, 2, 3, 4, 5};
+    static const int k[] = {1, 2, 3, 40}, draws[] = {0, 1, 2, 2};
+    struct points p = {x, row, 6, 1};
+    for (int i = 0; i < 4; i++) {
+        struct rng r = rng_make(1, RNG_TEST, 0, 0), same = r;
+        int32_t pick[40];
+        seed_points(6, k[i], points_distance, &p, &r, pick);
+        CHECK_EQ(rng_below(&same, 6), pick[0]);
+        for (int j = 0; j < draws[i]; j++)
+            rng_uniform(&same);
+        CHECK_EQ(rng_u32(&r), rng_u32(&same));
+    }
 }
 
 TEST(quotas_are_equal_and_the_rest_is_spread_uniformly)
@@ -167,6 +191,31 @@ static struct label_view pool_view(void)
                                .memo = pool_memo};
 }
 
+/* What the strategy chooses when it is given what it needs, as the driver does. */
+static int choose_from(const struct labeller *l, struct label_view v, int want, struct rng *r,
+                       int32_t *picks)
+{
+    float *entropy = mem_array((size_t)v.n, sizeof *entropy);
+    int32_t *cluster = mem_array(2 * (size_t)v.n, sizeof *cluster), *central = cluster + v.n;
+    if (l->ops->needs & LABEL_ENTROPY)
+        host_entropy(NULL, (size_t)v.n, v.ways, v.probs, entropy);
+    if (l->ops->needs & LABEL_CLUSTERS) {
+        struct clustering c;
+        int k = l->ops->clusters(l->state, &v, want);
+        clustering_open(&c, &v, k, r);
+        c.x = v.reps;
+        host_kmeans(NULL, 1, v.features, &c);
+        v.clusters = clustering_close(&c, k, r, cluster, central);
+    }
+    v.entropy = entropy;
+    v.cluster = cluster;
+    v.central = central;
+    int picked = l->ops->choose(l->state, &v, want, r, picks);
+    free(entropy);
+    free(cluster);
+    return picked;
+}
+
 static struct labeller active_with(const char *setting)
 {
     struct labeller l = {0};
@@ -210,7 +259,7 @@ static void active_matches(const char *setting, int want, bool exponential)
         struct label_view v = pool_view();
         struct rng r = rng_make(1, RNG_TEST, (uint64_t)i, 0);
         int32_t picks[4];
-        CHECK_EQ(l.ops->choose(l.state, &v, want, &r, picks), want);
+        CHECK_EQ(choose_from(&l, v, want, &r, picks), want);
         int mask[2] = {0, 0};
         for (int k = 0; k < want; k++)
             mask[picks[k] / 3] |= 1 << picks[k] % 3;
@@ -247,7 +296,7 @@ TEST(active_leaves_what_is_bought_and_takes_all_there_is)
         struct rng r = rng_make(1, RNG_TEST, (uint64_t)i, 0);
         int32_t picks[POOL];
         pool_available[i % POOL] = 0;
-        int n = l.ops->choose(l.state, &v, POOL, &r, picks);
+        int n = choose_from(&l, v, POOL, &r, picks);
         CHECK_EQ(n, POOL - 1);
         for (int k = 0; k < n; k++)
             CHECK(picks[k] != i % POOL);
@@ -261,7 +310,7 @@ TEST(clusters_may_be_kept_from_the_first_round)
     struct label_view v = pool_view();
     struct rng r = rng_make(1, RNG_TEST, 0, 0);
     int32_t picks[2], first[POOL];
-    CHECK_EQ(l.ops->choose(l.state, &v, 2, &r, picks), 2);
+    CHECK_EQ(choose_from(&l, v, 2, &r, picks), 2);
     memcpy(first, pool_memo, sizeof first);
     CHECK(first[0] == first[1] && first[1] == first[2] && first[3] == first[5]);
     CHECK(first[0] != first[3]);
@@ -269,7 +318,7 @@ TEST(clusters_may_be_kept_from_the_first_round)
     for (int i = 0; i < POOL * 2; i++)
         pool_reps[i] = 0; /* of no use: the first round's clusters must do */
     v.round = 1;
-    CHECK_EQ(l.ops->choose(l.state, &v, 2, &r, picks), 2);
+    CHECK_EQ(choose_from(&l, v, 2, &r, picks), 2);
     CHECK_EQ(memcmp(first, pool_memo, sizeof first), 0);
     CHECK(first[picks[0]] != first[picks[1]]);
     labeller_close(&l);
@@ -281,7 +330,7 @@ static int choose_named(const char *name, const struct label_view *v, int want, 
     struct rng r = rng_make(9, RNG_TEST, 0, 0);
     if (labeller_open(&l, name) != 0)
         return -1;
-    int n = l.ops->choose(l.state, v, want, &r, picks);
+    int n = choose_from(&l, *v, want, &r, picks);
     labeller_close(&l);
     return n;
 }
@@ -317,7 +366,7 @@ TEST(equal_scores_are_taken_in_random_order)
         int32_t pick;
         for (int k = 0; k < POOL * 2; k++)
             pool_probs[k] = 0.5f;
-        CHECK_EQ(l.ops->choose(l.state, &v, 1, &r, &pick), 1);
+        CHECK_EQ(choose_from(&l, v, 1, &r, &pick), 1);
         seen[pick]++;
     }
     for (int i = 0; i < POOL; i++)
@@ -395,7 +444,7 @@ TEST(badge_seeds_by_the_distances_of_gradients)
     for (int i = 0; i < DRAWS; i++) {
         struct rng r = rng_make(1, RNG_TEST, (uint64_t)i, 0);
         int32_t picks[2];
-        CHECK_EQ(l.ops->choose(l.state, &v, 2, &r, picks), 2);
+        CHECK_EQ(choose_from(&l, v, 2, &r, picks), 2);
         seen[picks[0] * N + picks[1]]++;
     }
     CHECK(chi_deviations(seen, chance, N * N) < 4);
@@ -422,8 +471,9 @@ TEST(points_that_coincide_are_still_bought_once_each)
 }
 
 TESTS(T(seeding_has_the_published_distribution), T(seeding_stops_where_all_points_are_taken),
-      T(kmeans_ends_where_nothing_moves), T(quotas_are_equal_and_the_rest_is_spread_uniformly),
-      T(full_clusters_get_no_more), T(active_draws_in_proportion_to_entropy),
+      T(kmeans_ends_where_nothing_moves), T(seeding_leaves_the_random_numbers_it_did_not_use),
+      T(quotas_are_equal_and_the_rest_is_spread_uniformly), T(full_clusters_get_no_more),
+      T(active_draws_in_proportion_to_entropy),
       T(active_draws_in_proportion_to_the_exponential_of_entropy),
       T(active_leaves_what_is_bought_and_takes_all_there_is),
       T(clusters_may_be_kept_from_the_first_round),

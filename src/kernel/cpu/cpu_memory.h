@@ -334,6 +334,19 @@ static void cpu_gather(struct device *d, const struct layer *first, const struct
     }
 }
 
+/* The row of image i, of the n that task t has. */
+static void put_row(const struct layer *l, const struct batch *b, const void *out, int t, int n,
+                    int i, float *to)
+{
+    const float *from = (const float *)out + (size_t)(t * b->n) * out_len(l);
+    for (int c = 0; c < l->out_c; c++)
+        for (int y = 0; y < l->out_h; y++)
+            for (int x = 0; x < l->out_w; x++) {
+                size_t pixel = (size_t)(y * l->out_w + place(x, l->out_w));
+                *to++ = from[(pixel * (size_t)n + (size_t)i) * (size_t)pad(l->out_c) + (size_t)c];
+            }
+}
+
 /* Rows of images that a task does not have are zeros. */
 static void cpu_rows(struct device *d, const struct layer *l, const struct batch *b,
                      const void *out, float *host)
@@ -341,17 +354,17 @@ static void cpu_rows(struct device *d, const struct layer *l, const struct batch
     (void)d;
     size_t row = (size_t)(l->out_c * l->out_h * l->out_w);
     memset(host, 0, (size_t)(b->tasks * b->n) * row * sizeof *host);
-    for (int t = 0; t < b->tasks; t++) {
-        const float *from = (const float *)out + (size_t)(t * b->n) * out_len(l);
-        for (int i = 0, n = count_of(b, t); i < n; i++) {
-            float *to = host + (size_t)(t * b->n + i) * row;
-            for (int c = 0; c < l->out_c; c++)
-                for (int y = 0; y < l->out_h; y++)
-                    for (int x = 0; x < l->out_w; x++) {
-                        size_t pixel = (size_t)(y * l->out_w + place(x, l->out_w));
-                        *to++ = from[(pixel * (size_t)n + (size_t)i) * (size_t)pad(l->out_c) +
-                                     (size_t)c];
-                    }
-        }
-    }
+    for (int t = 0; t < b->tasks; t++)
+        for (int i = 0, n = count_of(b, t); i < n; i++)
+            put_row(l, b, out, t, n, i, host + (size_t)(t * b->n + i) * row);
+}
+
+static void cpu_collect(struct device *d, const struct layer *l, const struct batch *b,
+                        const void *out, int first, int n, float *to, size_t stride)
+{
+    (void)d;
+    size_t row = (size_t)(l->out_c * l->out_h * l->out_w);
+    for (int t = 0; t < b->tasks; t++)
+        for (int i = 0, has = count_of(b, t); i < n && first + i < has; i++)
+            put_row(l, b, out, t, has, first + i, to + (size_t)t * stride + (size_t)i * row);
 }

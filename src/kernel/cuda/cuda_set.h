@@ -168,6 +168,8 @@ void cuda_gather(struct device *d, const struct layer *first, const struct batch
                  const struct images *from, const int32_t *index, void *x);
 void cuda_rows(struct device *d, const struct layer *l, const struct batch *b, const void *out,
                float *host);
+void cuda_collect(struct device *d, const struct layer *l, const struct batch *b, const void *out,
+                  int first, int n, float *to, size_t stride);
 
 void cuda_forward(struct device *d, const struct layer *l, const struct batch *b, struct norm norm,
                   const void *x, struct vec theta, void *cache, void *scratch);
@@ -193,6 +195,9 @@ void cuda_proto(struct device *d, const struct layer *l, const struct features *
                 const struct features *query, int ways, float *logits, float *probs, float *loss,
                 void *scratch);
 size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways);
+
+void cuda_kmeans(struct device *d, int tasks, int f, struct clustering *c);
+void cuda_entropy(struct device *d, size_t rows, int ways, const float *probs, float *host);
 
 void cuda_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y, double a,
                struct vec x);

@@ -166,3 +166,14 @@ static void ref_rows(struct device *d, const struct layer *l, const struct batch
     for (size_t i = 0; i < (size_t)b->tasks * (size_t)b->n * out_len(l); i++)
         host[i] = (float)((const REAL *)out)[i];
 }
+
+static void ref_collect(struct device *d, const struct layer *l, const struct batch *b,
+                        const void *out, int first, int n, float *to, size_t stride)
+{
+    (void)d;
+    for (int t = 0; t < b->tasks; t++) {
+        const REAL *from = (const REAL *)out + (size_t)(t * b->n + first) * out_len(l);
+        for (size_t i = 0; i < (size_t)n * out_len(l); i++)
+            to[(size_t)t * stride + i] = (float)from[i];
+    }
+}

@@ -1,12 +1,13 @@
-/* kmeans.c - seeding and Lloyd's rounds in loops that the compiler vectorises.
+/* selection.c - k-means and entropy on the host, in loops that the compiler vectorises.
  *
  * Sums run in 16 lanes, so that their order is fixed by the source and the wide
- * registers are used without -ffast-math.
+ * registers are used without -ffast-math.  A GPU adds in the same order (cuda_lloyd.cu).
  */
-#include "label/kmeans.h"
+#include "kernel/selection.h"
 #include "base/memory.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,16 @@ MULTI_ISA static void distances(const struct points *p, const float *c, float *o
         out[i] = square_distance(p->x + (size_t)p->row[i] * (size_t)p->f, c, p->f);
 }
 
+/* out[i] = squared distance of point i to the centre of its cluster. */
+MULTI_ISA static void own_distances(const struct points *p, const float *centre,
+                                    const int32_t *cluster, float *out)
+{
+    size_t f = (size_t)p->f;
+    for (int i = 0; i < p->n; i++)
+        out[i] =
+            square_distance(p->x + (size_t)p->row[i] * f, centre + (size_t)cluster[i] * f, p->f);
+}
+
 /* sum (f) += x (f) */
 MULTI_ISA static void add(float *restrict sum, const float *restrict x, int f)
 {
@@ -67,16 +78,11 @@ void points_distance(const void *points, int centre, float *out)
     distances(p, p->x + (size_t)p->row[centre] * (size_t)p->f, out);
 }
 
-void points_to(const struct points *p, const float *c, float *out)
+/* A number of 0..n-1 with a chance proportional to weight; u is uniform in [0, 1). */
+static int draw_one(const float *weight, int n, double total, double u)
 {
-    distances(p, c, out);
-}
-
-/* A number of 0..n-1 with a chance proportional to weight. */
-static int draw(const float *weight, int n, double total, struct rng *r)
-{
-    double u = rng_uniform(r) * total;
     int last = -1;
+    u *= total;
     for (int i = 0; i < n; i++)
         if (weight[i] > 0) {
             last = i;
@@ -87,11 +93,12 @@ static int draw(const float *weight, int n, double total, struct rng *r)
     return last;
 }
 
-int kmeans_seed(int n, int k, distance_fn *distance, const void *user, struct rng *r, int32_t *out)
+int kmeans_seed(int n, int k, distance_fn *distance, const void *user, int first,
+                const double *draw, int32_t *out)
 {
     float *nearest = mem_array((size_t)n + 1, sizeof *nearest);
     float *new = mem_array((size_t)n + 1, sizeof *new);
-    int chosen = 0, next = n > 0 && k > 0 ? (int)rng_below(r, (uint32_t)n) : -1;
+    int chosen = 0, next = n > 0 && k > 0 ? first : -1;
     for (int i = 0; i < n; i++)
         nearest[i] = FLT_MAX;
     while (next >= 0) {
@@ -103,14 +110,15 @@ int kmeans_seed(int n, int k, distance_fn *distance, const void *user, struct rn
             nearest[i] = new[i] < nearest[i] ? new[i] : nearest[i];
             total += (double)nearest[i];
         }
-        next = chosen < k ? draw(nearest, n, total, r) : -1;
+        next = chosen < k ? draw_one(nearest, n, total, draw[chosen - 1]) : -1;
     }
     free(nearest);
     free(new);
     return chosen;
 }
 
-/* Gives every point to its nearest centre; whether any changed. */
+/* Gives every point to its nearest centre; whether any changed.  One without a finite
+ * distance stays where it was, at first with cluster 0. */
 static bool assign(const struct points *p, int k, const float *centre, int32_t *cluster,
                    float *scratch)
 {
@@ -152,23 +160,57 @@ static void recentre(const struct points *p, int k, float *centre, const int32_t
     free(count);
 }
 
-int kmeans(const struct points *p, int k, int rounds, struct rng *r, int32_t *cluster,
-           float *centre)
+/* One point of every cluster, the nearest to its centre. */
+static void find_nearest(const struct points *p, int k, const float *centre, const int32_t *cluster,
+                         float *d, int32_t *nearest)
+{
+    own_distances(p, centre, cluster, d);
+    for (int c = 0; c < k; c++)
+        nearest[c] = -1;
+    for (int i = 0; i < p->n; i++) {
+        int32_t *best = &nearest[cluster[i]];
+        if (*best < 0 || d[i] < d[*best])
+            *best = i;
+    }
+}
+
+static void kmeans(const struct points *p, struct clustering *c)
 {
     size_t f = (size_t)p->f;
-    float *own = centre ? NULL : mem_array((size_t)k * f + 1, sizeof *own);
+    int k = c->k < c->n ? c->k : c->n, rounds = c->rounds;
+    float *centre = mem_array((size_t)k * f + 1, sizeof *centre);
     float *scratch = mem_array(3 * (size_t)p->n + 1, sizeof *scratch);
     int32_t *seed = mem_array((size_t)k + 1, sizeof *seed);
-    centre = centre ? centre : own;
-    k = kmeans_seed(p->n, k, points_distance, p, r, seed);
-    for (int c = 0; c < k; c++)
-        memcpy(centre + (size_t)c * f, p->x + (size_t)p->row[seed[c]] * f, f * sizeof *centre);
+    c->found = k = kmeans_seed(p->n, k, points_distance, p, c->first, c->draw, seed);
+    for (int i = 0; i < k; i++)
+        memcpy(centre + (size_t)i * f, p->x + (size_t)p->row[seed[i]] * f, f * sizeof *centre);
     for (int i = 0; i < p->n; i++)
-        cluster[i] = -1;
-    while (assign(p, k, centre, cluster, scratch) && rounds-- > 0)
-        recentre(p, k, centre, cluster);
+        c->cluster[i] = -1;
+    while (k > 0 && assign(p, k, centre, c->cluster, scratch) && rounds-- > 0)
+        recentre(p, k, centre, c->cluster);
+    if (k > 0)
+        find_nearest(p, k, centre, c->cluster, scratch, c->nearest);
     free(seed);
     free(scratch);
-    free(own);
-    return k;
+    free(centre);
+}
+
+void host_kmeans(struct device *d, int tasks, int f, struct clustering *c)
+{
+    (void)d;
+    for (int t = 0; t < tasks; t++)
+        kmeans(&(struct points){c[t].x, c[t].row, c[t].n, f}, &c[t]);
+}
+
+void host_entropy(struct device *d, size_t rows, int ways, const float *probs, float *host)
+{
+    (void)d;
+    for (size_t i = 0; i < rows; i++) {
+        const float *p = probs + i * (size_t)ways;
+        float h = 0;
+        for (int c = 0; c < ways; c++)
+            if (!(p[c] <= 0)) /* NaN too, which must not be lost */
+                h -= p[c] * logf(p[c]);
+        host[i] = h < 0 ? 0 : h;
+    }
 }
