@@ -57,7 +57,7 @@ struct products_args {
     struct conv_args layer;
 };
 
-static __device__ __forceinline__ void multipliers_meet(void)
+[[maybe_unused]] static __device__ __forceinline__ void multipliers_meet(void)
 {
     asm volatile("bar.sync 1, %0;" ::"n"(MULTIPLIERS * GROUP) : "memory");
 }
@@ -195,7 +195,7 @@ compute_dx(const struct conv_args &a, const CUtensorMap *dz, int task, int n,
 
 /* The cell that term k of a sum stands for: of eight, even ones come first, so that what a
  * thread reads of them lies in a bank of its own. */
-static __device__ __forceinline__ constexpr int cell_of_term(int k)
+[[maybe_unused]] static __device__ __forceinline__ constexpr int cell_of_term(int k)
 {
     return k / 8 * 8 + k % 4 * 2 + k / 4 % 2;
 }
@@ -253,7 +253,7 @@ stage_dw(const struct conv_args &a, const CUtensorMap *x, int task, int n, const
 struct dw_rows {
     int tap, c;
 };
-static __device__ __forceinline__ struct dw_rows rows_of(int b)
+[[maybe_unused]] static __device__ __forceinline__ struct dw_rows rows_of(int b)
 {
     int sixteen = b * 4 + threadIdx.x / 32 % 4;
     return {sixteen / (WIDE / 16), sixteen % (WIDE / 16) * 16};
