@@ -46,14 +46,14 @@ enum {
 struct staged {
     int images, band;
 };
-static constexpr struct staged staged[] = {{0, 0}, {1, 0}, {4, 0}, {7, 0},
-                                           {0, 0}, {1, 7}, {1, 0}, {3, 0}};
+static constexpr struct staged stagings[] = {{0, 0}, {1, 0}, {4, 0}, {7, 0},
+                                             {0, 0}, {1, 7}, {1, 0}, {3, 0}};
 
-template <int SHAPE, int BAND = staged[SHAPE].band> struct cells {
+template <int SHAPE, int BAND = stagings[SHAPE].band> struct cells {
     using K = known<SHAPE>;
     static constexpr int pitch = K::conv_w + (K::w % 2 == 0), rows = K::conv_h + (K::h % 2 == 0);
     static constexpr int image = pitch * rows, plane = K::conv_h * K::conv_w; /* cells, pixels */
-    static constexpr int images = staged[SHAPE].images, band = BAND;
+    static constexpr int images = stagings[SHAPE].images, band = BAND;
     static constexpr int bands = band ? K::conv_h / band : 1;
     static constexpr int copied_rows = band ? band + 1 : rows; /* of a plane, of each image */
     static constexpr int count = band ? band * pitch : images * image;
@@ -234,6 +234,7 @@ static __device__ __forceinline__ void ring_init(struct ring<SLOTS> *r, int make
         barrier_init(&r->made[threadIdx.x], makers);
         barrier_init(&r->used[threadIdx.x], users);
     }
+    shared_for_products(); /* for the copy engine, too */
 }
 
 /* Before stage number i is copied: that which lay there has been used. */

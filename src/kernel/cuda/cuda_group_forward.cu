@@ -17,8 +17,8 @@ template <int SHAPE, int NT> struct forward_room {
     static constexpr int chunks = known<SHAPE>::c / WIDE, box = 8 * NT * ROW;
     static constexpr int weights = 9 * chunks * box, stage = cells<SHAPE>::planes_bytes;
     static constexpr int beyond = cells<SHAPE>::tiles > 1 ? TILE / 2 * ROW : 0;
-    static constexpr int fit = (213 * 1024 - beyond - weights) / stage,
-                         sharing = MULTIPLIERS * chunks;
+    static constexpr int fit = (213 * 1024 - beyond - weights) / stage;
+    static constexpr int sharing = MULTIPLIERS * chunks; /* stages until a warpgroup has its next */
     static constexpr int slots = fit < 4 ? fit / sharing * sharing : 4; /* ring_take() */
     static constexpr int bytes = weights + slots * stage + beyond + 8 * ROW;
     static_assert(slots > 0 && slots % sharing == 0, "of stages for each warpgroup");
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void stage_images(const struct group_args &g, 
         }
 }
 
-/* A stage's product with 32 input channels: 9 taps of 16, and again.  at: rows begin here. */
+/* A stage's product with 32 input channels: 9 taps of 16, and again. */
 template <int SHAPE, int NT>
 static __device__ __forceinline__ void multiply_chunk(uint64_t a, uint64_t b,
                                                       float (&acc)[cells<SHAPE>::tiles][NT][4])
@@ -253,7 +253,7 @@ template <int SHAPE, int NT> static bool launch(struct device *d, struct conv_ar
 extern "C" bool cuda_group_forward(struct device *d, struct conv_args *a)
 {
     int tasks = d->tasks ? d->tasks : a->tasks;
-    return !in_fp32(d, &a->l) && tasks > 0 &&
+    return !in_fp32(d, &a->l) && tasks > 0 && a->n > 0 &&
            (launch<1, 4>(d, a, tasks) || launch<2, 4>(d, a, tasks) || launch<3, 4>(d, a, tasks) ||
             launch<5, 2>(d, a, tasks) || launch<6, 2>(d, a, tasks) || launch<7, 2>(d, a, tasks));
 }
