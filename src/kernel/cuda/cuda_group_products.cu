@@ -59,13 +59,12 @@ template <int SHAPE> static bool launch(struct device *d, const struct conv_args
     return true;
 }
 
-/* Launches the products where the layer is of those shapes, tasks fill the chip, and there is so
+/* Launches the products where the layer is of those shapes, tasks fill the chip, and a task has so
  * much to do that batch norm of the layer before is worth a launch of its own. */
 extern "C" bool cuda_group_products(struct device *d, const struct conv_args *a)
 {
-    enum { PIXELS_MIN = 4096 }; /* as measured on an H200 */
-    int tasks = d->tasks ? d->tasks : a->tasks;
-    int pixels = tasks * a->n * a->l.conv_h * a->l.conv_w;
+    enum { PIXELS_MIN = 128 }; /* with 32 tasks and with 256 on an H200 */
+    int tasks = d->tasks ? d->tasks : a->tasks, pixels = a->n * a->l.conv_h * a->l.conv_w;
     if (in_fp32(d, &a->l) || a->v.at || !a->dx || pixels < PIXELS_MIN ||
         4 * tasks < d->blocks / 2 * 3 / 4)
         return false;

@@ -94,6 +94,8 @@ void cuda_kmeans(struct device *d, int tasks, int f, struct clustering *c)
     write_asked(&a, c, host);
     cuda_flush(d);
     cuda_check(d, cudaMemcpyAsync(at, host, asked, cudaMemcpyHostToDevice, d->stream), "kmeans");
+    cuda_check(d, cudaMemsetAsync(a.found, 0, answered, d->stream),
+               "kmeans"); /* small pools' ends */
     cuda_lloyd(d, &a);
     cuda_check(d, cudaMemcpyAsync(host, a.found, answered, cudaMemcpyDeviceToHost, d->stream),
                "kmeans");
