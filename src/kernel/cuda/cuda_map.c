@@ -7,23 +7,30 @@ typedef CUresult encode_fn(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void 
                            const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
-void cuda_map(struct device *d, const struct box *b, CUtensorMap *to)
+/* NULL, and a failure kept, where the driver has none. */
+static encode_fn *encode_of(struct device *d)
 {
     enum { SINCE = 12000 }; /* CUDA 12.0 */
-    void *found = NULL;
-    encode_fn *encode = NULL;
     enum cudaDriverEntryPointQueryResult how;
+    encode_fn *encode;
+    if (!d->encode)
+        cuda_check(d,
+                   cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &d->encode, SINCE,
+                                                    cudaEnableDefault, &how),
+                   "tensor map");
+    if (!d->encode)
+        cuda_check(d, cudaErrorNotSupported, "tensor map");
+    memcpy(&encode, &d->encode, sizeof encode); /* C has no conversion from void * to functions */
+    return encode;
+}
+
+void cuda_map(struct device *d, const struct box *b, CUtensorMap *to)
+{
+    encode_fn *encode = encode_of(d);
     cuuint64_t size[4], apart[4];
     cuuint32_t box[4], step[4];
-    cuda_check(d,
-               cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, SINCE,
-                                                cudaEnableDefault, &how),
-               "tensor map");
-    if (!found) {
-        cuda_check(d, cudaErrorNotSupported, "tensor map");
+    if (!encode)
         return;
-    }
-    memcpy(&encode, &found, sizeof encode); /* C has no conversion from void * to functions */
     for (int i = 0; i < b->axes; i++) {
         size[i] = b->size[i];
         apart[i] = b->apart[i] * sizeof(float);

@@ -52,6 +52,7 @@ struct device {
     struct proto_args *proto;
     struct conv_args *products;
     bool proto_noted, products_noted;
+    void *encode; /* what makes tensor maps, once it was asked for: cuda_map.c */
     struct recording *recordings;
     int n_recordings;
     uint64_t recording_key;
