@@ -330,6 +330,22 @@ TEST(clusters_of_points_far_apart_are_those_points)
     }
 }
 
+TEST(of_points_as_near_the_first_is_the_nearest)
+{
+    static const struct case_of of = {EQUAL, 40, 6, 100};
+    for (int s = 0; kernels_at(s); s++) {
+        if (!set_usable(kernels_at(s)))
+            continue;
+        struct clustering c = pool_open(&of, 37, 3);
+        const float *x = c.x;
+        on_device(kernels_at(s), 1, 37, &c);
+        CHECK_EQ(c.found, 1);
+        CHECK_EQ(c.nearest[0], 0);
+        c.x = x;
+        pool_close(&c);
+    }
+}
+
 TEST(pools_of_thousands_are_clustered_alike_by_all_sets)
 {
     static const struct case_of of = {RANDOM, 3000, 20, 10};
@@ -431,5 +447,6 @@ TEST(collected_rows_are_the_rows)
 }
 
 TESTS(T(pools_are_clustered_as_in_plain_loops), T(clusters_of_points_far_apart_are_those_points),
+      T(of_points_as_near_the_first_is_the_nearest),
       T(pools_of_thousands_are_clustered_alike_by_all_sets), T(entropies_are_those_of_the_rows),
       T(collected_rows_are_the_rows))

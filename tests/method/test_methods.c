@@ -491,6 +491,22 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
     }
 }
 
+/* Representations of pools that one pass does not take are those of its pieces. */
+static void pieces_match(struct learner *l, const struct items *pool, float *const *whole)
+{
+    enum { POOLS = 3, F = 16, PIECE = 512, MOST = 700 - PIECE }; /* learner.c: PREDICT_MAX */
+    static float reps[POOLS][MOST * F];
+    float *reps_to[POOLS] = {reps[0], reps[1], reps[2]};
+    struct items rest[POOLS];
+    for (int t = 0; t < POOLS; t++)
+        rest[t] =
+            (struct items){pool[t].at + PIECE, NULL, pool[t].n > PIECE ? pool[t].n - PIECE : 0};
+    CHECK_OK(learner_predict(l, POOLS, rest, &(struct predicted){.reps = reps_to}));
+    for (int t = 0; t < POOLS; t++)
+        CHECK(memcmp(whole[t] + PIECE * F, reps[t], (size_t)(rest[t].n * F) * sizeof **reps) == 0);
+    CHECK(memcmp(whole[0], reps[0], sizeof *reps) != 0); /* nor is all the same */
+}
+
 /* Clusters of what stays on the device, of pools larger than one pass takes and of unequal
  * size, are those of the representations that the host gets. */
 static void clusters_match(struct learner *l)
@@ -525,6 +541,7 @@ static void clusters_match(struct learner *l)
     for (int t = 0; t < POOLS; t++)
         CHECK_EQ(c[t].found, c[t + POOLS].found);
     CHECK(memcmp(cluster[0], cluster[1], sizeof cluster[0]) == 0);
+    pieces_match(l, pool, reps_to);
 }
 
 TEST(a_learner_clusters_its_own_representations)

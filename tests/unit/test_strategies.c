@@ -129,6 +129,23 @@ TEST(seeding_leaves_the_random_numbers_it_did_not_use)
     }
 }
 
+/* Not even one whose distance to itself is no number. */
+TEST(seeding_takes_no_point_twice)
+{
+    static const float x[5] = {NAN, NAN, NAN, NAN, NAN};
+    static const int32_t row[5] = {0, 1, 2, 3, 4};
+    struct points p = {x, row, 5, 1};
+    for (int i = 0; i < 20; i++) {
+        struct rng r = rng_make(1, RNG_TEST, (uint64_t)i, 0);
+        int32_t pick[5];
+        int seen = 0;
+        CHECK_EQ(seed_points(5, 5, points_distance, &p, &r, pick), 5);
+        for (int j = 0; j < 5; j++)
+            seen |= 1 << pick[j];
+        CHECK_EQ(seen, 31);
+    }
+}
+
 TEST(quotas_are_equal_and_the_rest_is_spread_uniformly)
 {
     /* 7 over sizes 10, 1, 0, 4: 7/3 = 2 each, but one has only 1; the last two labels
@@ -214,6 +231,25 @@ static int choose_from(const struct labeller *l, struct label_view v, int want, 
     free(entropy);
     free(cluster);
     return picked;
+}
+
+/* Points 0 and 3 are labelled: the others' numbers in the pool are not their numbers among those
+ * that can be chosen. */
+TEST(kmeans_chooses_central_points_that_are_available)
+{
+    struct labeller l = {0};
+    CHECK_OK(labeller_open(&l, "kmeans"));
+    for (int i = 0; i < 20; i++) {
+        struct label_view v = pool_view();
+        struct rng r = rng_make(1, RNG_TEST, (uint64_t)i, 0);
+        int32_t picks[2];
+        pool_available[0] = pool_available[3] = 0;
+        CHECK_EQ(choose_from(&l, v, 2, &r, picks), 2);
+        int left = picks[0] < picks[1] ? picks[0] : picks[1], right = picks[0] + picks[1] - left;
+        CHECK(left == 1 || left == 2);
+        CHECK(right == 4 || right == 5);
+    }
+    labeller_close(&l);
 }
 
 static struct labeller active_with(const char *setting)
@@ -471,6 +507,7 @@ TEST(points_that_coincide_are_still_bought_once_each)
 }
 
 TESTS(T(seeding_has_the_published_distribution), T(seeding_stops_where_all_points_are_taken),
+      T(seeding_takes_no_point_twice), T(kmeans_chooses_central_points_that_are_available),
       T(kmeans_ends_where_nothing_moves), T(seeding_leaves_the_random_numbers_it_did_not_use),
       T(quotas_are_equal_and_the_rest_is_spread_uniformly), T(full_clusters_get_no_more),
       T(active_draws_in_proportion_to_entropy),

@@ -42,7 +42,13 @@ enum {
     UNIT = 16    /* bytes that descriptors count in, and keep together */
 };
 
-/* What is staged at once: so many images, or a band of rows of one. */
+/* Bytes for what kernels stage: a block of compute capability 9.0 may have 227 kB, of which they
+ * declare up to 11 besides and lose one (aligned_to_eight_rows). */
+enum { SHARED_MOST = 215 * 1024 };
+
+/* What is staged at once: so many images, or a band of rows of one; as many as fill tiles.  Of the
+ * rows of products these are pixels: 49 of 64, 64 of 64 and 28 of 64 on Omniglot, 147 of 192, 121
+ * of 128 and 108 of 128 on mini-ImageNet. */
 struct staged {
     int images, band;
 };
@@ -64,7 +70,8 @@ template <int SHAPE, int BAND = stagings[SHAPE].band> struct cells {
     static constexpr int held =
         (filled + zeros + 7) / 8 * 8; /* cells: units are sorted by eights */
     static constexpr int bytes = filled * ROW, plane_bytes = held * ROW;
-    static constexpr int planes_bytes = 3 * plane_bytes + (filled + 7) / 8 * 8 * ROW;
+    static constexpr int last_held = (filled + 7) / 8 * 8; /* of the even plane, which comes last */
+    static constexpr int planes_bytes = 3 * plane_bytes + last_held * ROW;
 
     /* Where a tap begins: planes are 0 odd rows and columns, 1 odd rows, 2 odd columns, 3 even. */
     static __host__ __device__ constexpr int tap(int i)
@@ -91,6 +98,12 @@ template <int SHAPE, int BAND = stagings[SHAPE].band> struct cells {
         return stage % bands * band;
     }
 };
+
+/* Bytes that products of `rows` rows read beyond `held`; nobody wants what they make of them. */
+static constexpr int bytes_beyond(int rows, int held)
+{
+    return rows > held ? (rows - held) * ROW : 0;
+}
 
 /* A cell of a stage: which pixel of the task, of those of n images, or -1. */
 template <class C> static __device__ __forceinline__ int pixel_of(int stage, int cell, int n)

@@ -9,14 +9,15 @@
 
 #include "cuda_group_half.cuh"
 
-/* A stage is the planes of x, and dz (term of the sum, output channel). */
+/* A stage is the planes of x, and dz (term of the sum, output channel).  Of the forward pass's
+ * bands of 7 rows (shape 5) but one would fit, of 3 rows four do. */
 template <int SHAPE> struct dw_room {
     using C = cells<SHAPE, SHAPE == 5 ? 3 : stagings[SHAPE].band>;
     static constexpr int out = known<SHAPE>::filters, terms = (C::count + 7) / 8 * 8;
     static constexpr int blocks = (9 * WIDE + TILE - 1) / TILE; /* of 64 rows */
     static constexpr int each = (blocks + MULTIPLIERS - 1) / MULTIPLIERS;
     static constexpr int x = C::planes_bytes, stage = x + terms * out * 4;
-    static constexpr int fit = 216 * 1024 / stage, slots = fit < 4 ? fit : 4;
+    static constexpr int fit = SHARED_MOST / stage, slots = fit < 4 ? fit : 4;
     static constexpr int bytes = slots * stage + 8 * ROW;
 };
 

@@ -9,14 +9,15 @@
 #include "cuda_dx.cuh"
 #include "cuda_group_half.cuh"
 
-/* Products may read beyond a stage's end what nobody wants. */
+/* What a block has in shared memory: its weights, and a ring of stages of all channels of dz. */
 template <int SHAPE> struct dx_room {
     using C = cells<SHAPE>;
     static constexpr int out = known<SHAPE>::filters, chunks = out / WIDE;
     static constexpr int weights = 9 * out / 4 * WIDE * UNIT, stage = chunks * C::plane_bytes;
-    static constexpr int beyond = 48 * ROW, fit = (216 * 1024 - weights - beyond) / stage;
-    static constexpr int slots = fit < 6 ? MULTIPLIERS : 2 * MULTIPLIERS; /* ring_take() */
+    static constexpr int beyond = bytes_beyond(C::tiles * TILE + C::pitch + 1, C::held);
+    static constexpr int slots = 2 * MULTIPLIERS; /* ring_take() */
     static constexpr int bytes = weights + slots * stage + beyond + 8 * ROW;
+    static_assert(bytes <= SHARED_MOST, "two stages for each warpgroup");
 };
 
 /* The slice's weights, transposed: (tap, four of output channels, row).  A thread takes 4 x 4

@@ -11,13 +11,13 @@
 enum { MULTIPLIERS = 2 /* warpgroups */, GROUP_THREADS = MULTIPLIERS * GROUP + 32 };
 
 /* What a block has in shared memory: all its weights, as they lie in memory but in boxes of 32
- * terms, and a ring of stages of 32 channels.  A stage's products may read beyond its end what
- * nobody wants. */
+ * terms, and a ring of stages of 32 channels. */
 template <int SHAPE, int NT> struct forward_room {
+    using C = cells<SHAPE>;
     static constexpr int chunks = known<SHAPE>::c / WIDE, box = 8 * NT * ROW;
-    static constexpr int weights = 9 * chunks * box, stage = cells<SHAPE>::planes_bytes;
-    static constexpr int beyond = cells<SHAPE>::tiles > 1 ? TILE / 2 * ROW : 0;
-    static constexpr int fit = (213 * 1024 - beyond - weights) / stage;
+    static constexpr int weights = 9 * chunks * box, stage = C::planes_bytes;
+    static constexpr int beyond = bytes_beyond(C::tiles * TILE, C::last_held);
+    static constexpr int fit = (SHARED_MOST - beyond - weights) / stage;
     static constexpr int sharing = MULTIPLIERS * chunks; /* stages until a warpgroup has its next */
     static constexpr int slots = fit < 4 ? fit / sharing * sharing : 4; /* ring_take() */
     static constexpr int bytes = weights + slots * stage + beyond + 8 * ROW;
@@ -227,11 +227,10 @@ template <int SHAPE, int NT> static bool launch(struct device *d, struct conv_ar
 {
     struct group_args g;
     const void *kernel = (const void *)group_forward_kernel<SHAPE, NT>;
+    if (!fixed<fix_norm<SHAPE>>(a) || !has_body(kernel))
+        return false;
     memset(&g, 0, sizeof g);
     memcpy(&g.layer, a, sizeof g.layer);
-    fix_layer<SHAPE>(g.layer);
-    if (memcmp(&g.layer, a, sizeof g.layer) != 0 || !has_body(kernel))
-        return false;
     int slices = known<SHAPE>::filters / (8 * NT), blocks = d->blocks / 2 / (tasks * slices);
     int parts = cells<SHAPE>::stages(a->n), most = tasks >= 16 ? 2 : CLUSTER_MAX, splits = 1;
     while (2 * splits <= blocks && 2 * splits <= parts && 2 * splits <= most)

@@ -40,11 +40,10 @@ template <int SHAPE> static bool launch(struct device *d, const struct conv_args
 {
     struct products_args g;
     const void *kernel = (const void *)group_product_kernel<SHAPE>;
+    if (!fixed<fix_norm<SHAPE>>(a) || !has_body(kernel))
+        return false;
     memset(&g, 0, sizeof g);
     memcpy(&g.layer, a, sizeof g.layer);
-    fix_layer<SHAPE>(g.layer);
-    if (memcmp(&g.layer, a, sizeof g.layer) != 0 || !has_body(kernel))
-        return false;
     const struct box x = planes_of<typename dw_room<SHAPE>::C>(a), dz = cells_of_dz<SHAPE>(a);
     cuda_map(d, &x, &g.x);
     cuda_map(d, &dz, &g.dz);
@@ -59,8 +58,9 @@ template <int SHAPE> static bool launch(struct device *d, const struct conv_args
     return true;
 }
 
-/* Launches the products where the layer is of those shapes, tasks fill the chip, and a task has so
- * much to do that batch norm of the layer before is worth a launch of its own. */
+/* Launches the products where the layer is of those shapes, tasks fill three quarters of the chip
+ * or more, and each has so much to do that batch norm of the layer before is worth a launch of its
+ * own. */
 extern "C" bool cuda_group_products(struct device *d, const struct conv_args *a)
 {
     enum { PIXELS_MIN = 128 }; /* with 32 tasks and with 256 on an H200 */
