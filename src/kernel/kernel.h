@@ -21,6 +21,7 @@
 
 #include "kernel/selection.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -105,8 +106,19 @@ struct features {
 
 struct adam {
     double lr, beta1, beta2, eps;
-    int64_t step; /* 1 for the first */
 };
+
+/* What changes from step to step: corrections of the bias, folded into rate and eps (Kingma & Ba
+ * 2015, section 2). */
+struct adam_rates {
+    double rate, eps;
+};
+static inline struct adam_rates adam_rates(const struct adam *a, int64_t step) /* 1: the first */
+{
+    double root = sqrt(1 - pow(a->beta2, (double)step));
+    struct adam_rates r = {a->lr * root / (1 - pow(a->beta1, (double)step)), a->eps * root};
+    return r;
+}
 
 struct device;
 struct device_options {
@@ -143,9 +155,8 @@ struct kernels {
      * replay() runs what was recorded under `key` and returns true; if nothing was, it
      * begins to record and returns false, and recorded() runs what was called since.
      * A recording keeps pointers, shapes and scalars; what they point at is read anew.
-     * Keep outside: operations that wait, upload, adam (its step changes), alloc and
-     * release.  forget() drops all recordings: call it before
-     * memory they use is released. */
+     * Keep outside: operations that wait, upload, alloc and release.  forget() drops all
+     * recordings: call it before memory they use is released. */
     bool (*replay)(struct device *d, uint64_t key);
     void (*recorded)(struct device *d);
     void (*forget)(struct device *d);
@@ -243,11 +254,12 @@ struct kernels {
     void (*reduce)(struct device *d, int tasks, size_t len, void *to, struct vec x, bool add);
     double (*dot)(struct device *d, size_t len, const void *x, const void *y); /* waits */
     /* Optimiser steps on elements from..from+len-1: theta -= lr g (sgd), or Adam
-     * (Kingma & Ba 2015, eps outside the root).  g is scaled by `scale` first. */
+     * (Kingma & Ba 2015, eps outside the root; `now` in device memory).  g is scaled by
+     * `scale` first. */
     void (*sgd)(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale,
                 double lr);
     void (*adam)(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
-                 const void *g, double scale, const struct adam *a);
+                 const void *g, double scale, const struct adam *a, const struct adam_rates *now);
 };
 
 extern const struct kernels kernels_ref;   /* float storage, double sums */

@@ -128,35 +128,38 @@ static void compute(struct crew *c, const struct work *w, struct prediction *p)
     for (int i = 0; i < c->members; i++)
         engine_spread(c->member[i].engine, c->dev, each, from_task(c, w->theta, i * each));
     c->method.ops->meta_grad(&c->method, &c->lane, &w->feed, c->ways, w->theta, w->grad, p);
+    for (int i = 0; i < c->members; i++) /* what is alike together: a GPU makes one launch of it */
+        engine_collect(c->member[i].engine, c->dev, each, from_task(c, w->grad, i * each));
     for (int i = 0; i < c->members; i++)
-        engine_collect(c->member[i].engine, c->dev, each, from_task(c, w->grad, i * each),
-                       p->loss + i * each);
+        engine_collect_losses(c->member[i].engine, c->dev, each, p->loss + i * each);
+    for (int i = 0; i < c->members; i++)
+        engine_update(c->member[i].engine, c->dev, each, &w->feed.rates[i * each]);
 }
 
 /* All members have a step to take. */
 static int take_step(struct crew *c)
 {
     int each = c->shape.tasks;
-    uint64_t seeds[CREW_MAX];
+    struct feed_run runs[CREW_MAX];
     int64_t same[CREW_MAX + 1] = {c->members};
     struct prediction p = {0};
     struct work w;
     for (int i = 0; i < c->members; i++) {
         const struct member *m = &c->member[i];
         memcpy(c->lessons + i * each, m->tasks, (size_t)each * sizeof *m->tasks);
-        seeds[i] = m->engine->seed;
+        runs[i] = engine_run(m->engine);
         same[i + 1] = (int64_t)(intptr_t)m->engine->vectors;
     }
     lane_begin(&c->lane);
     work_take(&w, c, &c->lane, c->members);
-    feed_fill(&w.feed, &c->lane, &w.shape, c->shuffled, c->both, c->lessons, seeds, each);
+    feed_fill(&w.feed, &c->lane, &w.shape, c->shuffled, c->both, c->lessons, runs, each);
     uint64_t key = replay_key(&c->lane, same, c->members + 1);
     if (!replay_begin(&c->replays, &c->lane, key, &p)) {
         compute(c, &w, &p);
         replay_end(&c->replays, &c->lane, &p);
     }
     for (int i = 0; i < c->members; i++)
-        engine_update(c->member[i].engine, c->dev, each);
+        engine_stepped(c->member[i].engine);
     return 0;
 }
 

@@ -277,10 +277,21 @@ struct step {
     struct engine *e;
     const struct lesson *tasks;
     int n;
-    bool update;
-    struct adam adam;
-    float *logits; /* where those of the first task are wanted */
+    bool update, updated;           /* wanted, and done with the gradient */
+    const struct adam_rates *rates; /* on the device */
+    float *logits;                  /* where those of the first task are wanted */
 };
+
+static struct adam adam_of(const struct engine *e)
+{
+    return (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps};
+}
+
+struct feed_run engine_run(const struct engine *e)
+{
+    struct adam adam = adam_of(e);
+    return (struct feed_run){e->seed, adam_rates(&adam, e->steps + 1)};
+}
 
 static size_t gradient_len(const struct engine *e)
 {
@@ -310,6 +321,24 @@ static void add_losses(struct engine *e, struct device *dev, int tasks, const fl
     e->k->axpy(dev, 1, (size_t)tasks, parts, parts, 1.0 / n, more);
 }
 
+static void update_range(const struct step *s, struct device *dev, const struct adam_rates *rates,
+                         size_t from, size_t len)
+{
+    struct engine *e = s->e;
+    void *theta = vector_at(e, VECTOR_THETA), *g = vector_at(e, VECTOR_SLOTS);
+    size_t end = from + len, trained = e->net.trained;
+    size_t moved = from >= trained ? 0 : (end < trained ? end : trained) - from;
+    double scale = 1.0 / s->n;
+    struct adam adam = adam_of(e);
+    if (e->outer.optimiser == 1)
+        e->k->adam(dev, from, moved, theta, vector_at(e, VECTOR_M), vector_at(e, VECTOR_V), g,
+                   scale, &adam, rates);
+    else
+        e->k->sgd(dev, from, moved, theta, g, scale, e->outer.lr);
+    if (moved < len) /* running averages: no optimiser moves them */
+        e->k->sgd(dev, from + moved, len - moved, theta, g, scale, e->outer.momentum);
+}
+
 /* The meta-gradients of `tasks` lessons in one call, summed into `to`. */
 static int shard_gradient(struct step *s, struct lane *lane, int first, int tasks, void *to,
                           bool add)
@@ -323,22 +352,29 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     struct prediction p = {.wanted = s->logits != NULL};
     lane_begin(lane);
     feed_take(&f, lane, &shape, shuffled, both, &e->images);
-    feed_fill(&f, lane, &shape, shuffled, both, lessons, &e->seed, tasks);
+    struct feed_run run = engine_run(e);
+    feed_fill(&f, lane, &shape, shuffled, both, lessons, &run, tasks);
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
     int64_t same[] = {tasks,    shape.support, shape.query, f.support.count != NULL,
                       p.wanted, add,           s->update,   s->n};
     struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
-    bool later = s->update && e->loss_parts;
+    bool later = s->update && e->loss_parts, all = later && tasks == s->n;
     if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 8), &p)) {
         e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
         if (!direct)
             e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
         if (later)
             add_losses(e, lane->dev, tasks, p.loss, s->n);
+        if (all)
+            update_range(s, lane->dev, f.rates, 0, gradient_len(e));
         if (replays)
             replay_end(replays, lane, &p);
+    }
+    if (e->k->whole_shard) {
+        s->rates = f.rates;
+        s->updated = all;
     }
     if (later)
         return 0; /* nobody waits: the device works on */
@@ -375,22 +411,6 @@ static int group_piece(void *user, int piece, int lane)
     return 0;
 }
 
-static void update_range(const struct step *s, struct device *dev, size_t from, size_t len)
-{
-    struct engine *e = s->e;
-    void *theta = vector_at(e, VECTOR_THETA), *g = vector_at(e, VECTOR_SLOTS);
-    size_t end = from + len, trained = e->net.trained;
-    size_t moved = from >= trained ? 0 : (end < trained ? end : trained) - from;
-    double scale = 1.0 / s->n;
-    if (e->outer.optimiser == 1)
-        e->k->adam(dev, from, moved, theta, vector_at(e, VECTOR_M), vector_at(e, VECTOR_V), g,
-                   scale, &s->adam);
-    else
-        e->k->sgd(dev, from, moved, theta, g, scale, e->outer.lr);
-    if (moved < len) /* running averages: no optimiser moves them */
-        e->k->sgd(dev, from + moved, len - moved, theta, g, scale, e->outer.momentum);
-}
-
 /* Elements one piece of the update works on. */
 static size_t range_of(const struct engine *e)
 {
@@ -413,8 +433,8 @@ static int range_piece(void *user, int piece, int lane)
                 (char *)vector_at(e, VECTOR_SLOTS + (size_t)(i + gap)) + from * e->k->elem, 0};
             e->k->axpy(dev, 1, len, a, a, 1, b);
         }
-    if (s->update)
-        update_range(s, dev, from, len);
+    if (s->update && !s->updated)
+        update_range(s, dev, s->rates, from, len);
     return 0;
 }
 
@@ -440,11 +460,6 @@ static int run_step(struct step *s, double *mean_loss)
     return err;
 }
 
-static struct adam adam_of(const struct engine *e)
-{
-    return (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps, e->steps + 1};
-}
-
 /* Whether a crew may take the step: all of its tasks are of one size. */
 static bool for_crew(const struct engine *e, const struct lesson *tasks, int n)
 {
@@ -456,7 +471,8 @@ static bool for_crew(const struct engine *e, const struct lesson *tasks, int n)
 
 int engine_step(struct engine *e, const struct lesson *tasks, int n)
 {
-    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true, .adam = adam_of(e)};
+    struct feed_run run = engine_run(e);
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true, .rates = &run.rates};
     double loss = 0;
     if (for_crew(e, tasks, n))
         return crew_step(e->crews, e, tasks);
@@ -475,17 +491,24 @@ void engine_spread(struct engine *e, struct device *dev, int tasks, struct vec t
     e->k->axpy(dev, tasks, e->net.len, to, theta, 0, theta);
 }
 
-void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad,
-                    const float *loss)
+void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad)
 {
     e->k->reduce(dev, tasks, gradient_len(e), vector_at(e, VECTOR_SLOTS), grad, false);
+}
+
+void engine_collect_losses(struct engine *e, struct device *dev, int tasks, const float *loss)
+{
     add_losses(e, dev, tasks, loss, tasks);
 }
 
-void engine_update(struct engine *e, struct device *dev, int tasks)
+void engine_update(struct engine *e, struct device *dev, int tasks, const struct adam_rates *rates)
 {
-    struct step s = {.e = e, .n = tasks, .update = true, .adam = adam_of(e)};
-    update_range(&s, dev, 0, gradient_len(e));
+    struct step s = {.e = e, .n = tasks, .update = true};
+    update_range(&s, dev, rates, 0, gradient_len(e));
+}
+
+void engine_stepped(struct engine *e)
+{
     e->steps++;
     e->loss_steps++;
 }

@@ -1,12 +1,14 @@
 /* feed.c - indices and labels of a shard, laid out once on the host and uploaded
  * in one piece.
  *
- * The block: counts of support, query and both (tasks each); indices of support and query,
- * labels of support and query; then index and label arrays in the order of struct feed.
+ * The block: rates of the optimiser (tasks); counts of support, query and both (tasks each);
+ * indices of support and query, labels of support and query; then index and label arrays in the
+ * order of struct feed.
  */
 #include "method/feed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct shape shape_of(const struct lesson *lessons, int n)
 {
@@ -20,14 +22,15 @@ struct shape shape_of(const struct lesson *lessons, int n)
 
 /* Where each array starts, in int32s. */
 struct plan {
-    size_t count[3], support[2], query[2], both[3], inner[2], total;
+    size_t rates, count[3], support[2], query[2], both[3], inner[2], total;
 };
 
 static struct plan plan_of(const struct shape *s, int shuffled, bool inner_both)
 {
     size_t t = (size_t)s->tasks, ns = t * (size_t)s->support, nq = t * (size_t)s->query;
-    size_t ni = (size_t)shuffled * (inner_both ? ns + nq : ns), at = 0;
-    struct plan p;
+    size_t ni = (size_t)shuffled * (inner_both ? ns + nq : ns);
+    size_t at = t * (sizeof(struct adam_rates) / sizeof(int32_t));
+    struct plan p = {.rates = 0};
     for (int i = 0; i < 3; i++, at += t)
         p.count[i] = at;
     for (int i = 0; i < 2; i++, at += ns + nq) { /* the query's after the support's */
@@ -53,6 +56,7 @@ void feed_take(struct feed *f, struct lane *lane, const struct shape *s, int shu
     f->both = (struct batch){s->tasks, s->support + s->query, NULL};
     if (!at)
         return; /* measuring */
+    f->rates = (const struct adam_rates *)(at + p.rates);
     f->support_index = at + p.support[0];
     f->support_label = at + p.support[1];
     f->query_index = at + p.query[0];
@@ -105,7 +109,7 @@ static void put_shuffled(int32_t *index, int32_t *label, const int32_t *from_ind
 }
 
 void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shuffled, bool both,
-               const struct lesson *lessons, const uint64_t *seeds, int each)
+               const struct lesson *lessons, const struct feed_run *runs, int each)
 {
     struct plan p = plan_of(s, shuffled, both);
     int32_t *h = mem_array(p.total, sizeof *h);
@@ -113,7 +117,9 @@ void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shu
     bool equal = true;
     for (int t = 0; t < s->tasks; t++) {
         const struct lesson *e = &lessons[t];
+        const struct feed_run *run = &runs[t / each];
         int32_t *b = h + t * nb;
+        memcpy((struct adam_rates *)(h + p.rates) + t, &run->rates, sizeof run->rates);
         h[p.count[0] + (size_t)t] = e->support.n;
         h[p.count[1] + (size_t)t] = e->query.n;
         h[p.count[2] + (size_t)t] = e->support.n + e->query.n;
@@ -128,10 +134,10 @@ void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shu
             size_t label =
                 both ? p.both[1] + (size_t)(t * nb) : p.support[1] + (size_t)(t * s->support);
             put_shuffled(h + p.inner[0], h + p.inner[1], h + from, h + label, ni, shuffled,
-                         s->tasks, t, seeds[t / each], e->id);
+                         s->tasks, t, run->seed, e->id);
         }
     }
-    const int32_t *device = f->support_index - p.support[0];
+    const int32_t *device = (const int32_t *)f->rates - p.rates;
     lane->net->k->upload(lane->dev, (void *)device, h, p.total * sizeof *h);
     f->support.count = equal ? NULL : device + p.count[0];
     f->query.count = equal ? NULL : device + p.count[1];

@@ -123,7 +123,7 @@ static int adapt_some(struct job *j, struct lane *lane, int first, int n)
         return err;
     lane_begin(lane);
     feed_take(&f, lane, &shape, 0, false, &e->images);
-    feed_fill(&f, lane, &shape, 0, false, lessons, &e->seed, n);
+    feed_fill(&f, lane, &shape, 0, false, lessons, &(struct feed_run){.seed = e->seed}, n);
     e->method->ops->adapt(e->method, lane, &f, theta, adapted);
     return e->k->sync(lane->dev);
 }
@@ -222,7 +222,7 @@ static int predict_some(struct job *j, struct lane *lane, int first, int n)
         return err;
     lane_begin(lane);
     feed_take(&f, lane, &shape, 0, false, &e->images);
-    feed_fill(&f, lane, &shape, 0, false, lessons, &e->seed, n);
+    feed_fill(&f, lane, &shape, 0, false, lessons, &(struct feed_run){.seed = e->seed}, n);
     e->method->ops->predict(e->method, lane, &f, e->ways, theta, &p);
     if (j->l->reps_tasks > 0)
         keep_reps(j, lane, first, shape.query, &p);

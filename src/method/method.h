@@ -34,6 +34,7 @@ struct feed {
     const int32_t *both_index, *both_label;
     const int32_t *both_query_label;          /* as both_label, but -1 for the support */
     const int32_t *inner_index, *inner_label; /* (steps, tasks, n) shuffled, or NULL */
+    const struct adam_rates *rates;           /* (tasks) of the run of each */
     const struct images *images;
 };
 

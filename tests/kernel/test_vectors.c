@@ -309,6 +309,14 @@ static double reduce_error(const struct kernels *k, struct device *d)
             to.host[i] = (add ? to.host[i] : 0) + x.host[i] + x.host[LEN + i] + x.host[2 * LEN + i];
         worst = fmax(worst, vectors_error(&to));
     }
+    enum { MANY = 35, FEW = 20, STRIDE = 3 };
+    k->reduce(d, MANY, FEW, to.at.at, (struct vec){x.at.at, STRIDE}, false);
+    for (int i = 0; i < FEW; i++) {
+        to.host[i] = 0;
+        for (int t = 0; t < MANY; t++)
+            to.host[i] += x.host[t * STRIDE + i];
+    }
+    worst = fmax(worst, vectors_error(&to) / MANY);
     vectors_close(&to);
     vectors_close(&x);
     return worst;
@@ -341,6 +349,31 @@ static double sgd_error(const struct kernels *k, struct device *d)
     return error;
 }
 
+/* Many small operations in a row, some of which read or overwrite what others wrote: a set may do
+ * those at once that do not depend on each other, and no others. */
+static double order_error(const struct kernels *k, struct device *d)
+{
+    enum { VECTORS = 12, ROUNDS = 40 };
+    struct vectors v[VECTORS];
+    double worst = 0;
+    for (int i = 0; i < VECTORS; i++)
+        vectors_open(&v[i], k, d, (unsigned)(20 + i));
+    for (int r = 0; r < ROUNDS; r++) {
+        /* independent of those before in rounds of 5, then not */
+        int to = r % 5 + (r / 10 % 2 ? 5 : 0), y = (to + 5) % 10, x = 10 + r % 2;
+        if (r % 7 == 6)
+            x = (r - 1) % 5; /* written a moment ago, or soon */
+        k->axpy(d, TASKS, LEN, v[to].at, v[y].at, 0.25, v[x].at);
+        for (int i = 0; i < TASKS * LEN; i++)
+            v[to].host[i] = v[y].host[i] + 0.25 * v[x].host[i];
+    }
+    for (int i = 0; i < VECTORS; i++) {
+        worst = fmax(worst, vectors_error(&v[i]));
+        vectors_close(&v[i]);
+    }
+    return worst;
+}
+
 /* Kingma & Ba 2015, Algorithm 1, with the bias corrections written out. */
 static double adam_error(const struct kernels *k, struct device *d)
 {
@@ -349,13 +382,18 @@ static double adam_error(const struct kernels *k, struct device *d)
     vectors_open(&m, k, d, 11);
     vectors_open(&v, k, d, 12);
     vectors_open(&g, k, d, 13);
+    void *now = NULL;
+    if (k->alloc(d, sizeof(struct adam_rates), &now))
+        return INFINITY;
     k->zero(d, m.at.at, TASKS * LEN * k->elem);
     k->zero(d, v.at.at, TASKS * LEN * k->elem);
     memset(m.host, 0, sizeof m.host);
     memset(v.host, 0, sizeof v.host);
     for (int64_t step = 1; step <= 3; step++) {
-        struct adam a = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3, .step = step};
-        k->adam(d, 3, LEN - 7, theta.at.at, m.at.at, v.at.at, g.at.at, 0.25, &a);
+        struct adam a = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
+        struct adam_rates rates = adam_rates(&a, step);
+        k->upload(d, now, &rates, sizeof rates);
+        k->adam(d, 3, LEN - 7, theta.at.at, m.at.at, v.at.at, g.at.at, 0.25, &a, now);
         for (int i = 3; i < LEN - 4; i++) {
             double gi = 0.25 * g.host[i];
             m.host[i] = 0.9 * m.host[i] + 0.1 * gi;
@@ -366,6 +404,7 @@ static double adam_error(const struct kernels *k, struct device *d)
         }
     }
     double error = fmax(vectors_error(&theta), fmax(vectors_error(&m), vectors_error(&v)));
+    k->release(d, now, sizeof(struct adam_rates));
     vectors_close(&theta);
     vectors_close(&m);
     vectors_close(&v);
@@ -380,10 +419,10 @@ TEST(vector_operations_are_the_textbooks)
         double (*error)(const struct kernels *, struct device *);
     } operations[] = {
         {"axpy", axpy_error}, {"reduce", reduce_error}, {"dot", dot_error},
-        {"sgd", sgd_error},   {"adam", adam_error},
+        {"sgd", sgd_error},   {"adam", adam_error},     {"order", order_error},
     };
     for (int s = 0; kernels_at(s); s++)
-        for (int i = 0; set_usable(kernels_at(s)) && i < 5; i++) {
+        for (int i = 0; set_usable(kernels_at(s)) && i < 6; i++) {
             struct device *d;
             CHECK_OK(kernels_at(s)->open(&d, &(struct device_options){0}));
             double error = operations[i].error(kernels_at(s), d);

@@ -65,14 +65,12 @@ static void cpu_sgd(struct device *d, size_t from, size_t len, void *theta, cons
         at[i] -= rate * grad[i];
 }
 
-/* Kingma & Ba 2015, section 2: the bias corrections are folded into the rate and eps. */
 static void cpu_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
-                     const void *g, double scale, const struct adam *a)
+                     const void *g, double scale, const struct adam *a,
+                     const struct adam_rates *now)
 {
     (void)d;
-    double root = sqrt(1 - pow(a->beta2, (double)a->step));
-    float rate = (float)(a->lr * root / (1 - pow(a->beta1, (double)a->step)));
-    float eps = (float)(a->eps * root), s = (float)scale;
+    float rate = (float)now->rate, eps = (float)now->eps, s = (float)scale;
     float b1 = (float)a->beta1, c1 = (float)(1 - a->beta1);
     float b2 = (float)a->beta2, c2 = (float)(1 - a->beta2);
     float *at = (float *)theta + from, *first = (float *)m + from, *second = (float *)v + from;

@@ -42,9 +42,9 @@ enum {
     UNIT = 16    /* bytes that descriptors count in, and keep together */
 };
 
-/* Bytes for what kernels stage: a block of compute capability 9.0 may have 227 kB, of which they
- * declare up to 11 besides and lose one (aligned_to_eight_rows). */
-enum { SHARED_MOST = 215 * 1024 };
+/* Bytes of shared memory for what kernels stage and declare: a block of compute capability 9.0 may
+ * have 227 kB, of which one may be lost (aligned_to_eight_rows). */
+enum { SHARED_MOST = 226 * 1024 };
 
 /* What is staged at once: so many images, or a band of rows of one; as many as fill tiles.  Of the
  * rows of products these are pixels: 49 of 64, 64 of 64 and 28 of 64 on Omniglot, 147 of 192, 121
@@ -150,6 +150,15 @@ static __device__ __forceinline__ void shared_for_products(void)
 static __device__ __forceinline__ void group_begins(void)
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+/* Has registers written before group_begins(), and not where a product first needs them: the
+ * compiler would have to begin anew there. */
+template <int N, int M> static __device__ __forceinline__ void settle(float (&c)[N][M][4])
+{
+#pragma unroll
+    for (int i = 0; i < N * M * 4; i++)
+        asm volatile("" : "+f"(c[i / (4 * M)][i / 4 % M][i % 4])::"memory");
 }
 
 static __device__ __forceinline__ void group_ends(void)
@@ -296,6 +305,16 @@ static __device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap *
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2,%3,%4,%5}], [%6];" ::"r"(to),
                  "l"(m), "r"(i), "r"(j), "r"(k), "r"(l), "r"(shared_address(bar))
+                 : "memory");
+}
+
+/* Bytes that lie together, a multiple of 16. */
+static __device__ __forceinline__ void copy_bytes(uint32_t to, const void *from, int bytes,
+                                                  uint64_t *bar)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(shared_address(bar))
                  : "memory");
 }
 

@@ -6,6 +6,7 @@
 #include "cuda_conv.h"
 #include "cuda_head.h"
 #include "cuda_proto.h"
+#include "cuda_together.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -87,6 +88,7 @@ static int open_device(struct device **out, const struct device_options *options
     d->head = mem_alloc(sizeof *d->head);
     d->proto = mem_alloc(sizeof *d->proto);
     d->products = mem_alloc(sizeof *d->products);
+    d->together = mem_alloc(sizeof *d->together);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
     d->tasks = options->tasks;
@@ -123,6 +125,7 @@ static void close_device(struct device *d)
     free(d->head);
     free(d->proto);
     free(d->products);
+    free(d->together);
     free(d);
 }
 
@@ -236,6 +239,7 @@ static void images_close(struct device *d, struct images *images)
 
 void cuda_flush(struct device *d)
 {
+    cuda_together_flush(d); /* first: where any is noted, the others were noted later */
     cuda_head_flush(d);
     cuda_proto_flush(d);
     cuda_products_flush(d);

@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int j = 0; j < 4 && !a.full_fp32; j++)
         v[j] = round_tf32(v[j]);
     float *to = a.x + ((size_t)blockIdx.x * (m.h * m.w * quads) + at) * 4;
-    *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+    store4(to, v);
 }
 
 /* ---- with moments ---- */
@@ -124,7 +124,7 @@ template <class W> static __device__ __forceinline__ void write_band(const float
         float v[FEW] = {};
         for (int c = 0; c < B::channels; c++)
             v[c] = from[c];
-        *(float4 *)(to + i * FEW) = make_float4(v[0], v[1], v[2], v[3]);
+        store4(to + i * FEW, v);
     }
 }
 

@@ -9,13 +9,15 @@
 #include "cuda_dx.cuh"
 #include "cuda_group_half.cuh"
 
+enum { DX_MULTIPLIERS = 3 /* warpgroups; one thread more has the copy engine stage */ };
+
 /* What a block has in shared memory: its weights, and a ring of stages of all channels of dz. */
 template <int SHAPE> struct dx_room {
     using C = cells<SHAPE>;
     static constexpr int out = known<SHAPE>::filters, chunks = out / WIDE;
     static constexpr int weights = 9 * out / 4 * WIDE * UNIT, stage = chunks * C::plane_bytes;
     static constexpr int beyond = bytes_beyond(C::tiles * TILE + C::pitch + 1, C::held);
-    static constexpr int slots = 2 * MULTIPLIERS; /* ring_take() */
+    static constexpr int slots = 2 * DX_MULTIPLIERS; /* ring_take() */
     static constexpr int bytes = weights + slots * stage + beyond + 8 * ROW;
     static_assert(bytes <= SHARED_MOST, "two stages for each warpgroup");
 };
@@ -30,7 +32,7 @@ static __device__ __forceinline__ void transpose_weights(const float *w, uint32_
     using R = dx_room<SHAPE>;
     enum { ALL = 9 * R::out / 4 * WIDE / 4 };
 #pragma unroll
-    for (int i = threadIdx.x; i < ALL; i += MULTIPLIERS * GROUP) {
+    for (int i = threadIdx.x; i < ALL; i += DX_MULTIPLIERS * GROUP) {
         int k = i % 8, four = i / 8 % (R::out / 4), tap = i / (2 * R::out);
         const float *from = w + (four * 4 * known<SHAPE>::c + k / 4 * SLICE) * 9 + tap * SLICE;
         float v[4][4];
@@ -47,7 +49,6 @@ static __device__ __forceinline__ void transpose_weights(const float *w, uint32_
                          : "memory");
     }
     shared_for_products();
-    multipliers_meet();
 }
 
 /* acc: by parity of rows and columns. */
@@ -92,58 +93,83 @@ static __device__ __forceinline__ void keep_pixels(float *dx, int n, int stage, 
     }
 }
 
-/* dz of a stage: the cells, and those to the right and below. */
+/* dz of all stages: the cells, and those to the right and below. */
 template <int SHAPE>
-static __device__ __forceinline__ void copy_dz(const CUtensorMap *dz, int first, int stage,
-                                               uint32_t to, uint64_t *bar)
+static __device__ __forceinline__ void copy_dz(const struct conv_args &a, const CUtensorMap *dz,
+                                               uint32_t stages,
+                                               struct ring<dx_room<SHAPE>::slots> *ring)
 {
     using C = cells<SHAPE>;
     using R = dx_room<SHAPE>;
-    barrier_expect(bar, R::chunks * C::bytes);
-    for (int c = 0; c < R::chunks; c++)
-        copy_box(to + c * C::plane_bytes, dz, c * WIDE, 0, C::row_of(stage),
-                 first + C::image_of(stage), bar);
+#pragma unroll 1
+    for (struct visit v = first_visit<SHAPE, C>(a); v.task < a.tasks; next_visit<SHAPE, C>(a, v))
+#pragma unroll 1
+        for (int stage = v.first; stage < v.last; stage++) {
+            int item = v.before + stage - v.first, slot = item % R::slots;
+            ring_make(ring, item);
+            barrier_expect(&ring->made[slot], R::chunks * C::bytes);
+            for (int c = 0; c < R::chunks; c++)
+                copy_box(stages + slot * R::stage + c * C::plane_bytes, dz, c * WIDE, 0,
+                         C::row_of(stage), v.task * a.n + C::image_of(stage), &ring->made[slot]);
+        }
 }
 
+/* The warpgroup's stages of a task: of all that the block has had, every third. */
 template <int SHAPE>
-static __device__ __forceinline__ void
-compute_dx(const struct conv_args &a, const CUtensorMap *dz, int task, int n,
-           const struct portion &h, uint32_t shared, struct ring<dx_room<SHAPE>::slots> *ring)
+static __device__ __forceinline__ void multiply_dx(const struct conv_args &a, const struct visit &v,
+                                                   uint32_t shared,
+                                                   struct ring<dx_room<SHAPE>::slots> *ring)
 {
     using C = cells<SHAPE>;
     using K = known<SHAPE>;
     using R = dx_room<SHAPE>;
-    int group = group_of_thread(), items = h.last - h.first;
-    uint32_t stages = shared + R::weights;
-    if (group == MULTIPLIERS) {
-        wait_for_previous();
+    int late = v.before % DX_MULTIPLIERS, warp = threadIdx.x / 32 % 4;
+    int first = (group_of_thread() + DX_MULTIPLIERS - late) % DX_MULTIPLIERS;
+    float *dx = a.dx + (size_t)v.task * a.n * K::h * K::w * K::c + v.c0 + threadIdx.x % 4 * 4;
 #pragma unroll 1
-        for (int i = 0; threadIdx.x % GROUP == 0 && i < items; i++) {
-            int slot = i % R::slots;
-            ring_make(ring, i);
-            copy_dz<SHAPE>(dz, task * a.n, h.first + i, stages + slot * R::stage,
-                           &ring->made[slot]);
-        }
-        return;
-    }
-    transpose_weights<SHAPE>(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT) + h.c0 * 9, shared);
-    wait_for_previous();
-    float *dx = a.dx + (size_t)task * a.n * K::h * K::w * K::c + h.c0 + threadIdx.x % 4 * 4;
-#pragma unroll 1
-    for (int i = group; i < items; i += MULTIPLIERS) {
-        ring_take(ring, i);
+    for (int stage = v.first + first; stage < v.last; stage += DX_MULTIPLIERS) {
+        int item = v.before + stage - v.first;
+        uint32_t at = shared + R::weights + item % R::slots * R::stage;
+        ring_take(ring, item);
 #pragma unroll 1
         for (int t = 0; t < C::tiles; t++) {
             float acc[4][4][4] = {};
+            settle(acc);
             group_begins();
-            multiply_tile<SHAPE>(sorted_rows(stages + i % R::slots * R::stage + t * TILE * ROW),
-                                 plain_rows(shared, WIDE), acc);
+            multiply_tile<SHAPE>(sorted_rows(at + t * TILE * ROW), plain_rows(shared, WIDE), acc);
             group_ends();
             group_wait<0>();
             if (t + 1 == C::tiles)
-                ring_free(ring, i);
-            keep_pixels<SHAPE>(dx, n, h.first + i, t * TILE + threadIdx.x / 32 % 4 * 16, acc);
+                ring_free(ring, item);
+            keep_pixels<SHAPE>(dx, v.n, stage, t * TILE + warp * 16, acc);
         }
+    }
+}
+
+/* One of dX's two blocks. */
+template <int SHAPE>
+static __device__ __forceinline__ void compute_dx(const struct conv_args &a, const CUtensorMap *dz,
+                                                  uint32_t shared,
+                                                  struct ring<dx_room<SHAPE>::slots> *ring)
+{
+    using C = cells<SHAPE>;
+    using R = dx_room<SHAPE>;
+    if (group_of_thread() == DX_MULTIPLIERS) {
+        wait_for_previous();
+        if (threadIdx.x % GROUP == 0)
+            copy_dz<SHAPE>(a, dz, shared + R::weights, ring);
+        return;
+    }
+#pragma unroll 1
+    for (struct visit v = first_visit<SHAPE, C>(a); v.task < a.tasks; next_visit<SHAPE, C>(a, v)) {
+        const float *w = tensor_at(a.theta, v.task, a.l, TENSOR_WEIGHT) + v.c0 * 9;
+        if (v.turn > 0)
+            some_meet(DX_MULTIPLIERS * GROUP); /* nobody reads those of the task before */
+        transpose_weights<SHAPE>(w, shared);
+        some_meet(DX_MULTIPLIERS * GROUP);
+        if (v.turn == 0)
+            wait_for_previous();
+        multiply_dx<SHAPE>(a, v, shared, ring);
     }
 }
 

@@ -3,10 +3,14 @@
  *
  * A block has a slice of a task's channels and a part of its images; parts are a cluster.  One
  * thread has the copy engine stage, two warpgroups multiply stage by stage, write z and add up
- * the moments; when statistics are known all make outputs of z.
+ * the moments; when statistics are known all make outputs of z.  Where there is more work than
+ * blocks, a block does one such unit after the other, and the next one's images and weights are
+ * on their way while outputs are made.
  */
 #include "cuda_cells.cuh"
 #include "cuda_forward.cuh"
+
+#include <limits.h>
 
 enum { MULTIPLIERS = 2 /* warpgroups */, GROUP_THREADS = MULTIPLIERS * GROUP + 32 };
 
@@ -14,10 +18,11 @@ enum { MULTIPLIERS = 2 /* warpgroups */, GROUP_THREADS = MULTIPLIERS * GROUP + 3
  * terms, and a ring of stages of 32 channels. */
 template <int SHAPE, int NT> struct forward_room {
     using C = cells<SHAPE>;
+    static constexpr int declared = 11 * 1024; /* besides, at most */
     static constexpr int chunks = known<SHAPE>::c / WIDE, box = 8 * NT * ROW;
     static constexpr int weights = 9 * chunks * box, stage = C::planes_bytes;
     static constexpr int beyond = bytes_beyond(C::tiles * TILE, C::last_held);
-    static constexpr int fit = (SHARED_MOST - beyond - weights) / stage;
+    static constexpr int fit = (SHARED_MOST - declared - beyond - weights) / stage;
     static constexpr int sharing = MULTIPLIERS * chunks; /* stages until a warpgroup has its next */
     static constexpr int slots = fit < 4 ? fit / sharing * sharing : 4; /* ring_take() */
     static constexpr int bytes = weights + slots * stage + beyond + 8 * ROW;
@@ -30,9 +35,29 @@ struct group_args {
 };
 
 template <int SHAPE, int NT> struct forward_barriers {
-    uint64_t weights[forward_room<SHAPE, NT>::chunks];
+    uint64_t weights[forward_room<SHAPE, NT>::chunks], spent; /* read to the end by all */
     struct ring<forward_room<SHAPE, NT>::slots> ring;
 };
+
+/* What a block does at a time: channels c0.. of a task, stages first..last-1 of its n images. */
+struct unit {
+    int task, c0, n, first, last;
+};
+
+template <int SHAPE, int NT>
+static __device__ __forceinline__ struct unit unit_of(const struct conv_args &a, int number,
+                                                      int part, int split)
+{
+    enum { SLICES = known<SHAPE>::filters / (8 * NT) };
+    struct unit u = {number / SLICES, number % SLICES * 8 * NT, 0, 0, 0};
+    if (u.task >= a.tasks)
+        return u;
+    u.n = a.count ? a.count[u.task] : a.n;
+    int stages = cells<SHAPE>::stages(u.n), each = (stages + (1 << split) - 1) >> split;
+    u.first = min(part * each, stages);
+    u.last = min(u.first + each, stages);
+    return u;
+}
 
 /* The slice's weights of 32 input channels. */
 template <int SHAPE, int NT>
@@ -47,29 +72,32 @@ static __device__ __forceinline__ void copy_weights(const struct group_args &g, 
 }
 
 template <int SHAPE, int NT>
-static __device__ __forceinline__ void stage_images(const struct group_args &g, int task, int c0,
-                                                    int first, int last, uint32_t shared,
-                                                    struct forward_barriers<SHAPE, NT> *bars)
+static __device__ __forceinline__ void copy_all_weights(const struct group_args &g,
+                                                        const struct unit &u, uint32_t shared,
+                                                        struct forward_barriers<SHAPE, NT> *bars)
+{
+#pragma unroll 1
+    for (int c = 0; u.first < u.last && c < forward_room<SHAPE, NT>::chunks; c++)
+        copy_weights<SHAPE, NT>(g, u.task, u.c0, c, shared, &bars->weights[c]);
+}
+
+/* Items from..to-1 of a unit, those there are: 32 channels of a stage each.  before: stages of
+ * units before. */
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void stage_items(const struct group_args &g, const struct unit &u,
+                                                   int from, int to, int before, uint32_t shared,
+                                                   struct forward_barriers<SHAPE, NT> *bars)
 {
     using R = forward_room<SHAPE, NT>;
-    int item = 0;
-    bool early = g.layer.early;
-    for (int c = 0; early && first < last && c < R::chunks; c++)
-        copy_weights<SHAPE, NT>(g, task, c0, c, shared, &bars->weights[c]);
-    if (early)
-        wait_for_previous();
+    to = min(to, (u.last - u.first) * R::chunks);
 #pragma unroll 1
-    for (int stage = first; stage < last; stage++)
-#pragma unroll 1
-        for (int c = 0; c < R::chunks; c++, item++) {
-            int slot = item % R::slots;
-            if (stage == first && !early)
-                copy_weights<SHAPE, NT>(g, task, c0, c, shared, &bars->weights[c]);
-            ring_make(&bars->ring, item);
-            copy_planes<cells<SHAPE>>(&g.x, c * WIDE, task * g.layer.n, stage,
-                                      shared + R::weights + slot * R::stage,
-                                      &bars->ring.made[slot]);
-        }
+    for (int i = from; i < to; i++) {
+        int item = before * R::chunks + i, slot = item % R::slots;
+        ring_make(&bars->ring, item);
+        copy_planes<cells<SHAPE>>(&g.x, i % R::chunks * WIDE, u.task * g.layer.n,
+                                  u.first + i / R::chunks, shared + R::weights + slot * R::stage,
+                                  &bars->ring.made[slot]);
+    }
 }
 
 /* A stage's product with 32 input channels: 9 taps of 16, and again. */
@@ -124,21 +152,24 @@ static __device__ __forceinline__ void keep_cells(int stage, int cell0, int n, i
     }
 }
 
+/* The warpgroup's stages of a unit: of all that the block has had, every other. */
 template <int SHAPE, int NT>
 static __device__ __forceinline__ void
-multiply_images(int first, int last, int n, int counted, float *z, uint32_t shared,
+multiply_images(const struct unit &u, int before, int turn, int counted, float *z, uint32_t shared,
                 struct forward_barriers<SHAPE, NT> *bars, struct moments<2 * NT> &mo)
 {
     using C = cells<SHAPE>;
     using R = forward_room<SHAPE, NT>;
     int group = group_of_thread(), warp = threadIdx.x / 32 % 4;
 #pragma unroll 1
-    for (int stage = first + group; stage < last; stage += MULTIPLIERS) {
-        int item = (stage - first) * R::chunks;
+    for (int stage = u.first + (group + before) % MULTIPLIERS; stage < u.last;
+         stage += MULTIPLIERS) {
+        int item = (before + stage - u.first) * R::chunks;
         float acc[C::tiles][NT][4] = {};
+        settle(acc);
 #pragma unroll 1
         for (int c = 0; c < R::chunks; c++, item++) {
-            barrier_wait(&bars->weights[c], 0);
+            barrier_wait(&bars->weights[c], turn & 1);
             ring_take(&bars->ring, item);
             group_begins();
             multiply_chunk<SHAPE, NT>(sorted_rows(shared + R::weights + item % R::slots * R::stage),
@@ -153,11 +184,11 @@ multiply_images(int first, int last, int n, int counted, float *z, uint32_t shar
         ring_free(&bars->ring, item - 1);
 #pragma unroll
         for (int t = 0; t < C::tiles; t++)
-            keep_cells<SHAPE, NT>(stage, t * TILE + warp * 16, n, counted, z, acc[t], mo);
+            keep_cells<SHAPE, NT>(stage, t * TILE + warp * 16, u.n, counted, z, acc[t], mo);
     }
 }
 
-/* blockIdx = ((slice, part), task). */
+/* blockIdx = (unit, part). */
 template <int SHAPE, int NT>
 static __global__ void __launch_bounds__(GROUP_THREADS, 1)
     group_forward_kernel(const __grid_constant__ struct group_args given)
@@ -173,39 +204,62 @@ static __global__ void __launch_bounds__(GROUP_THREADS, 1)
     fix_layer<SHAPE>(a);
     a.plan.slice = 8 * NT;
     int splits = a.plan.forward.splits, split = log2_of(splits), part = blockIdx.x & (splits - 1);
-    int task = blockIdx.y, c0 = (int)(blockIdx.x >> split) * 8 * NT;
     char *aligned = aligned_to_eight_rows(dynamic);
-    struct moments<2 *NT> mo = {
-    };
+    uint32_t shared = shared_address(aligned);
+    bool stager = threadIdx.x == MULTIPLIERS * GROUP;
+    int group = group_of_thread();
     if (threadIdx.x < R::chunks)
         barrier_init(&bars.weights[threadIdx.x], 1);
+    if (threadIdx.x == R::chunks)
+        barrier_init(&bars.spent, MULTIPLIERS * GROUP / 32);
     ring_init(&bars.ring, 1, GROUP / 32);
     zero_ends<C>(aligned + R::weights, R::slots, R::stage, GROUP_THREADS);
     sums_begin(&sums, 2, splits);
     __syncthreads();
     if (!a.early)
         wait_for_previous();
-    int n = a.count ? a.count[task] : a.n, stat = min(a.stat, n), stages = C::stages(n);
-    int each = (stages + splits - 1) >> split, first = min(part * each, stages);
-    int last = min(first + each, stages);
-    double over = stat > 0 ? 1.0 / ((double)stat * C::plane) : 0;
-    const struct affine affine = load_affine(a, task, c0);
-    if (threadIdx.x == MULTIPLIERS * GROUP) {
-        stage_images<SHAPE, NT>(given, task, c0, first, last, shared_address(aligned), &bars);
-    } else {
-        float *z = a.cache.z + (size_t)task * a.n * C::plane * a.out_c + c0 + threadIdx.x % 4 * 2;
-        if (a.early)
-            wait_for_previous();
-        if (threadIdx.x < MULTIPLIERS * GROUP)
-            multiply_images<SHAPE, NT>(first, last, n, stat * C::plane, z, shared_address(aligned),
-                                       &bars, mo);
+    int number = (int)blockIdx.x >> split, before = 0, turn = 0;
+    struct unit u = unit_of<SHAPE, NT>(a, number, part, split);
+    struct affine affine = load_affine(a, u.task, u.c0);
+    if (stager)
+        copy_all_weights<SHAPE, NT>(given, u, shared, &bars);
+    if (a.early)
+        wait_for_previous();
+    if (stager)
+        stage_items<SHAPE, NT>(given, u, 0, R::slots, 0, shared, &bars);
+#pragma unroll 1
+    while (u.task < a.tasks) {
+        number += gridDim.x >> split;
+        const struct unit next = unit_of<SHAPE, NT>(a, number, part, split);
+        int stat = min(a.stat, u.n), stages = u.last - u.first;
+        struct moments<2 *NT> mo = {
+        };
+        if (stager) {
+            stage_items<SHAPE, NT>(given, u, R::slots, INT_MAX, before, shared, &bars);
+            stage_items<SHAPE, NT>(given, next, 0, R::slots, before + stages, shared, &bars);
+            if (stages > 0)
+                barrier_wait(&bars.spent, turn & 1);
+            copy_all_weights<SHAPE, NT>(given, next, shared, &bars);
+        } else if (group < MULTIPLIERS && stages > 0) {
+            float *z =
+                a.cache.z + (size_t)u.task * a.n * C::plane * a.out_c + u.c0 + threadIdx.x % 4 * 2;
+            multiply_images<SHAPE, NT>(u, before, turn, stat * C::plane, z, shared, &bars, mo);
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive(&bars.spent);
+        }
+        __syncwarp();
+        add_moments<2 * NT, false, true>(mo, &sums, MULTIPLIERS * GROUP / 32, splits);
+        set_statistics(a, u.task, u.c0, stat > 0 ? 1.0 / ((double)stat * C::plane) : 0, &sums,
+                       affine, &ch, part == 0);
+        if (next.task < a.tasks)
+            affine = load_affine(a, next.task, next.c0);
+        __syncthreads();
+        put_output<false, 1, false, GROUP_THREADS>(a, u.task, u.c0, &ch, C::pixels_before(u.first),
+                                                   min(C::pixels_before(u.last), u.n * C::plane));
+        before += stages;
+        turn += stages > 0;
+        u = next;
     }
-    __syncwarp();
-    add_moments<2 * NT, false, true>(mo, &sums, MULTIPLIERS * GROUP / 32, splits);
-    set_statistics(a, task, c0, over, &sums, affine, &ch, part == 0);
-    __syncthreads();
-    put_output<false, 1, false, GROUP_THREADS>(a, task, c0, &ch, C::pixels_before(first),
-                                               min(C::pixels_before(last), n * C::plane));
 #endif
 }
 
@@ -239,8 +293,8 @@ template <int SHAPE, int NT> static bool launch(struct device *d, struct conv_ar
     cuda_map(d, &x, &g.x);
     cuda_map(d, &w, &g.w);
     g.layer.plan.forward.splits = splits;
-    struct grid grid = {.x = (unsigned)(slices * splits),
-                        .y = (unsigned)a->tasks,
+    int units = slices * a->tasks, most_units = splits > 1 ? units : d->blocks / 2;
+    struct grid grid = {.x = (unsigned)(min(units, most_units) * splits),
                         .threads = GROUP_THREADS,
                         .cluster = (unsigned)splits,
                         .shared = (size_t)forward_room<SHAPE, NT>::bytes};

@@ -1,33 +1,63 @@
 /* cuda_group_half.cuh - how dX and dW by warpgroups are shared by blocks: two for each, of a task.
  *
- * Of 64 input channels each has half, of 32 each has half of the images.  In a block, three
- * warpgroups multiply and one stages, or has the copy engine stage.
+ * Of 64 input channels each has half, of 32 each has half of the images.  In a block some
+ * warpgroups multiply, others stage or have the copy engine stage.  Where there are more tasks
+ * than blocks, a block goes on to another task: what is staged runs ahead of what is multiplied
+ * and written.
  */
 #ifndef CUDA_GROUP_HALF_CUH
 #define CUDA_GROUP_HALF_CUH
 
 #include "cuda_cells.cuh"
 
-enum { MULTIPLIERS = 3 /* warpgroups */, PRODUCT_THREADS = (MULTIPLIERS + 1) * GROUP };
+enum { PRODUCT_THREADS = 4 * GROUP };
 
-/* What one of two blocks has: input channels from c0, stages first..last-1. */
-struct portion {
-    int c0, first, last;
-};
 template <int SHAPE> static constexpr int parts_of = 2 * WIDE / known<SHAPE>::c;
 
-template <int SHAPE>
-static __device__ __forceinline__ struct portion portion_of(int which, int stages)
+/* What a block has of a task: input channels from c0, stages first..last-1 of its n images; and
+ * how many tasks, and stages, it has had before. */
+struct visit {
+    int task, n, c0, first, last;
+    int turn, before;
+};
+
+template <int SHAPE, class C>
+static __device__ __forceinline__ struct visit visit_of(const struct conv_args &a, int task,
+                                                        int turn, int before)
 {
-    if (parts_of<SHAPE> == 1)
-        return {which * WIDE, 0, stages};
-    int middle = (stages + 1) / 2;
-    return {0, which ? middle : 0, which ? stages : middle};
+    struct visit v = {task, 0, 0, 0, 0, turn, before};
+    int which = blockIdx.x % 2;
+    if (task >= a.tasks)
+        return v;
+    v.n = a.count ? a.count[task] : a.n;
+    v.last = C::stages(v.n);
+    if (parts_of<SHAPE> == 1) {
+        v.c0 = which * WIDE;
+        return v;
+    }
+    int middle = (v.last + 1) / 2;
+    v.first = which ? middle : 0;
+    v.last = which ? v.last : middle;
+    return v;
 }
 
-[[maybe_unused]] static __device__ __forceinline__ void multipliers_meet(void)
+/* blockIdx = (block, task), and then every gridDim.y-th task. */
+template <int SHAPE, class C>
+static __device__ __forceinline__ struct visit first_visit(const struct conv_args &a)
 {
-    asm volatile("bar.sync 1, %0;" ::"n"(MULTIPLIERS * GROUP) : "memory");
+    return visit_of<SHAPE, C>(a, blockIdx.y, 0, 0);
+}
+
+template <int SHAPE, class C>
+static __device__ __forceinline__ void next_visit(const struct conv_args &a, struct visit &v)
+{
+    v = visit_of<SHAPE, C>(a, v.task + (int)gridDim.y, v.turn + 1, v.before + v.last - v.first);
+}
+
+/* The first `threads` of the block meet. */
+[[maybe_unused]] static __device__ __forceinline__ void some_meet(int threads)
+{
+    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
 }
 
 #endif

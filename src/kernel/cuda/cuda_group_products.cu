@@ -8,54 +8,64 @@ struct products_args {
     struct conv_args layer;
 };
 
-/* blockIdx = (block, task).  The kernel before has written dz alone of what is read here. */
-template <int SHAPE>
+/* blockIdx = (block, task): two blocks for dW, two for dX.  The kernel before has written dz alone
+ * of what is read here. */
+template <int SHAPE, bool STEP>
 static __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
     group_product_kernel(const __grid_constant__ struct products_args given)
 {
 #ifdef HAVE_GROUPS
-    using R = dw_room<SHAPE>;
+    using R = dw_room<SHAPE, STEP>;
     extern __shared__ __align__(128) float dynamic[];
     __shared__ struct ring<dx_room<SHAPE>::slots> dx_ring;
-    __shared__ struct ring<R::slots> dw_ring;
+    __shared__ struct dw_barriers<R> dw_bars;
     struct conv_args a = given.layer;
     fix_layer<SHAPE>(a);
-    int task = blockIdx.y, which = blockIdx.x % 2, n = a.count ? a.count[task] : a.n;
     bool dx = blockIdx.x >= 2;
     char *aligned = aligned_to_eight_rows(dynamic);
     ring_init(&dx_ring, 1, GROUP / 32);
-    ring_init(&dw_ring, 1 + GROUP, MULTIPLIERS * GROUP / 32);
+    dw_barriers_init(&dw_bars);
     if (!dx) /* 0 times what was there need not be 0 */
         zero_ends<typename R::C>(aligned, R::slots, R::stage, PRODUCT_THREADS);
     __syncthreads();
     if (dx)
-        compute_dx<SHAPE>(a, &given.dz, task, n, portion_of<SHAPE>(which, cells<SHAPE>::stages(n)),
-                          shared_address(aligned), &dx_ring);
+        compute_dx<SHAPE>(a, &given.dz, shared_address(aligned), &dx_ring);
     else
-        compute_dw<SHAPE>(a, &given.x, task, n, which, aligned, &dw_ring);
+        compute_dw<SHAPE, STEP>(a, &given.x, aligned, &dw_bars);
 #endif
 }
 
-template <int SHAPE> static bool launch(struct device *d, const struct conv_args *a)
+template <int SHAPE, bool STEP> static bool launch(struct device *d, const struct conv_args *a)
 {
+    using W = dw_room<SHAPE, STEP>;
     struct products_args g;
-    const void *kernel = (const void *)group_product_kernel<SHAPE>;
+    const void *kernel = (const void *)group_product_kernel<SHAPE, STEP>;
     if (!fixed<fix_norm<SHAPE>>(a) || !has_body(kernel))
         return false;
     memset(&g, 0, sizeof g);
     memcpy(&g.layer, a, sizeof g.layer);
-    const struct box x = planes_of<typename dw_room<SHAPE>::C>(a), dz = cells_of_dz<SHAPE>(a);
+    const struct box x = planes_of<typename W::C>(a), dz = cells_of_dz<SHAPE>(a);
     cuda_map(d, &x, &g.x);
     cuda_map(d, &dz, &g.dz);
+    /* four for a task, one to a multiprocessor; those of a cluster do not go on to another task */
+    int most = parts_of<SHAPE> > 1 ? a->tasks : d->blocks / 2 / 4;
+    size_t dx_bytes = dx_room<SHAPE>::bytes, dw_bytes = W::bytes;
     struct grid grid = {.x = 4,
-                        .y = (unsigned)a->tasks,
+                        .y = (unsigned)min(a->tasks, most),
                         .threads = PRODUCT_THREADS,
                         .cluster = (unsigned)parts_of<SHAPE>,
-                        .shared = (size_t)(dx_room<SHAPE>::bytes > dw_room<SHAPE>::bytes
-                                               ? dx_room<SHAPE>::bytes
-                                               : dw_room<SHAPE>::bytes)};
+                        .shared = dx_bytes > dw_bytes ? dx_bytes : dw_bytes};
     cuda_launch(d, kernel, grid, &g, "backward");
     return true;
+}
+
+/* A step of 32 channels is taken where two blocks' sums are added up. */
+template <int SHAPE> static bool launch(struct device *d, const struct conv_args *a)
+{
+    if constexpr (parts_of<SHAPE> == 1)
+        if (a->sink.step.to.at)
+            return launch<SHAPE, true>(d, a);
+    return launch<SHAPE, false>(d, a);
 }
 
 /* Launches the products where the layer is of those shapes, tasks fill three quarters of the chip

@@ -36,6 +36,7 @@ struct recording {
 struct head;       /* cuda_head.h */
 struct proto_args; /* cuda_proto.h */
 struct conv_args;  /* cuda_conv.h */
+struct together;   /* cuda_together.h */
 
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
@@ -51,6 +52,7 @@ struct device {
     struct head *head;  /* what is noted and not yet launched */
     struct proto_args *proto;
     struct conv_args *products;
+    struct together *together;
     bool proto_noted, products_noted;
     void *encode; /* what makes tensor maps, once it was asked for: cuda_map.c */
     struct recording *recordings;
@@ -71,6 +73,7 @@ void cuda_flush(struct device *d);
 void cuda_head_flush(struct device *d);
 void cuda_proto_flush(struct device *d);
 void cuda_products_flush(struct device *d);
+void cuda_together_flush(struct device *d);
 /* Remembers a failure for sync() to report. */
 void cuda_check(struct device *d, cudaError_t e, const char *what);
 /* At least `bytes` of device memory until the next call, or NULL and a failure kept. */
@@ -207,7 +210,7 @@ double cuda_dot(struct device *d, size_t len, const void *x, const void *y);
 void cuda_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g, double scale,
               double lr);
 void cuda_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
-               const void *g, double scale, const struct adam *a);
+               const void *g, double scale, const struct adam *a, const struct adam_rates *now);
 
 /* ---- layers: a conv or a dense layer, forward or backward, or the tangents of
  * those (where v.at is set) ---- */

@@ -420,9 +420,13 @@ template <int N, int C> struct olds {
 
 template <int C> static __device__ __forceinline__ void load_some(float (&to)[C], const float *from)
 {
-    if constexpr (C == 4)
+    if constexpr (C == 4) {
         load4(to, from);
-    else
+    } else if constexpr (C == 2) {
+        float2 v = __ldcg((const float2 *)from);
+        to[0] = v.x;
+        to[1] = v.y;
+    } else
         for (int j = 0; j < C; j++)
             to[j] = __ldcg(from + j);
 }
@@ -431,6 +435,8 @@ template <int C> static __device__ __forceinline__ void store_some(float *to, co
 {
     if constexpr (C == 4)
         store4(to, v);
+    else if constexpr (C == 2)
+        __stcg((float2 *)to, make_float2(v[0], v[1]));
     else
         for (int j = 0; j < C; j++)
             to[j] = v[j];

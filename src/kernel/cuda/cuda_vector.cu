@@ -1,5 +1,6 @@
 /* cuda_vector.cu - vectors and optimiser steps.  Sums are over tasks in their order. */
 #include "cuda_tile.cuh"
+#include "cuda_together.h"
 
 enum { VECTOR_BLOCKS = 512, DOT_BLOCKS = 256 };
 
@@ -7,6 +8,17 @@ static unsigned blocks_for(size_t items, unsigned most)
 {
     size_t blocks = (items + THREADS - 1) / THREADS;
     return blocks < most ? (unsigned)blocks : most;
+}
+
+/* The arguments of operations that share a launch. */
+template <class ARGS> struct several {
+    ARGS each[TOGETHER];
+    static_assert(sizeof(ARGS) <= TOGETHER_BYTES, "see struct together");
+};
+
+static struct span span_of(const struct vec &v, int tasks, size_t len)
+{
+    return {v.at, ((size_t)(tasks - 1) * v.stride + len) * sizeof(float)};
 }
 
 static bool quads(const void *at, size_t stride)
@@ -20,8 +32,9 @@ struct axpy_args {
     float a;
 };
 
-static __global__ void axpy_kernel(const __grid_constant__ struct axpy_args a)
+static __global__ void axpy_kernel(const __grid_constant__ struct several<axpy_args> given)
 {
+    const struct axpy_args a = given.each[blockIdx.z];
     float *to = (float *)a.to.at + blockIdx.y * a.to.stride;
     const float *y = (const float *)a.y.at + blockIdx.y * a.y.stride;
     const float *x = (const float *)a.x.at + blockIdx.y * a.x.stride;
@@ -34,8 +47,9 @@ enum { AXPY_EACH = 4 }; /* fours of a thread, under way together */
 
 /* The same by fours; len counts fours. */
 static __global__ void __launch_bounds__(THREADS)
-    axpy4_kernel(const __grid_constant__ struct axpy_args a)
+    axpy4_kernel(const __grid_constant__ struct several<axpy_args> given)
 {
+    const struct axpy_args a = given.each[blockIdx.z];
     float4 *to = (float4 *)((float *)a.to.at + blockIdx.y * a.to.stride);
     const float4 *y = (const float4 *)((const float *)a.y.at + blockIdx.y * a.y.stride);
     const float4 *x = (const float4 *)((const float *)a.x.at + blockIdx.y * a.x.stride);
@@ -66,7 +80,14 @@ extern "C" void cuda_axpy(struct device *d, int tasks, size_t len, struct vec to
                               : blocks_for(args.len, VECTOR_BLOCKS),
                      .y = (unsigned)tasks,
                      .threads = THREADS};
-    cuda_launch(d, by4 ? (const void *)axpy4_kernel : (const void *)axpy_kernel, g, &args, "axpy");
+    struct operation o = {.kernel = by4 ? (const void *)axpy4_kernel : (const void *)axpy_kernel,
+                          .grid = g,
+                          .args = &args,
+                          .size = sizeof args,
+                          .writes = {span_of(to, tasks, len)},
+                          .reads = {span_of(y, tasks, len), span_of(x, tasks, len)},
+                          .name = "axpy"};
+    cuda_together(d, &o);
 }
 
 struct reduce_args {
@@ -77,15 +98,24 @@ struct reduce_args {
     bool add;
 };
 
-static __global__ void reduce_kernel(const __grid_constant__ struct reduce_args a)
+/* Tasks in their order, BATCH of them under way together. */
+static __global__ void __launch_bounds__(THREADS)
+    reduce_kernel(const __grid_constant__ struct several<reduce_args> given)
 {
+    enum { BATCH = 16 };
+    const struct reduce_args a = given.each[blockIdx.z];
     wait_for_previous();
     for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < a.len; i += gridDim.x * THREADS) {
         const float *x = (const float *)a.x.at + i;
-        float sum = a.add ? a.to[i] : 0;
-#pragma unroll 8
-        for (int t = 0; t < a.tasks; t++)
-            sum += __ldcg(x + t * a.x.stride);
+        float sum = a.add ? a.to[i] : 0, v[BATCH];
+        for (int t = 0; t < a.tasks; t += BATCH) {
+#pragma unroll
+            for (int j = 0; j < BATCH; j++)
+                v[j] = t + j < a.tasks ? __ldcg(x + (t + j) * a.x.stride) : 0;
+#pragma unroll
+            for (int j = 0; j < BATCH; j++)
+                sum = t + j < a.tasks ? sum + v[j] : sum;
+        }
         a.to[i] = sum;
     }
 }
@@ -95,7 +125,14 @@ extern "C" void cuda_reduce(struct device *d, int tasks, size_t len, void *to, s
 {
     struct reduce_args args = {tasks, len, (float *)to, x, add};
     struct grid g = {.x = blocks_for(len, 4096), .threads = THREADS};
-    cuda_launch(d, (const void *)reduce_kernel, g, &args, "reduce");
+    struct operation o = {.kernel = (const void *)reduce_kernel,
+                          .grid = g,
+                          .args = &args,
+                          .size = sizeof args,
+                          .writes = {{to, len * sizeof(float)}},
+                          .reads = {span_of(x, tasks, len)},
+                          .name = "reduce"};
+    cuda_together(d, &o);
 }
 
 struct dot_args {
@@ -161,28 +198,51 @@ struct step_args {
     size_t from, end;
     float *theta, *m, *v;
     const float *g;
-    double scale, rate, beta1, beta2, eps;
+    double scale, lr, beta1, beta2;
+    const struct adam_rates *now;
 };
 
-static __global__ void sgd_kernel(const __grid_constant__ struct step_args a)
+static __global__ void sgd_kernel(const __grid_constant__ struct several<step_args> given)
 {
+    const struct step_args a = given.each[blockIdx.z];
     size_t i = a.from + blockIdx.x * THREADS + threadIdx.x;
     wait_for_previous();
     if (i < a.end)
-        a.theta[i] -= (float)(a.rate * a.scale * a.g[i]);
+        a.theta[i] -= (float)(a.lr * a.scale * a.g[i]);
 }
 
-static __global__ void adam_kernel(const __grid_constant__ struct step_args a)
+static __global__ void adam_kernel(const __grid_constant__ struct several<step_args> given)
 {
+    const struct step_args a = given.each[blockIdx.z];
     size_t i = a.from + blockIdx.x * THREADS + threadIdx.x;
     wait_for_previous();
     if (i >= a.end)
         return;
+    const struct adam_rates now = *a.now;
     double g = a.scale * a.g[i];
     double m = a.beta1 * a.m[i] + (1 - a.beta1) * g, v = a.beta2 * a.v[i] + (1 - a.beta2) * g * g;
     a.m[i] = (float)m;
     a.v[i] = (float)v;
-    a.theta[i] -= (float)(a.rate * m / (sqrt(v) + a.eps));
+    a.theta[i] -= (float)(now.rate * m / (sqrt(v) + now.eps));
+}
+
+static void take_step(struct device *d, const void *kernel, const struct step_args *a,
+                      const char *name)
+{
+    size_t bytes = (a->end - a->from) * sizeof(float);
+    struct operation o = {.kernel = kernel,
+                          .grid = {.x = blocks_for(a->end - a->from, ~0u), .threads = THREADS},
+                          .args = a,
+                          .size = sizeof *a,
+                          .writes = {{a->theta + a->from, bytes}},
+                          .reads = {{a->g + a->from, bytes}},
+                          .name = name};
+    if (a->m) {
+        o.reads[1] = {a->now, sizeof *a->now};
+        o.writes[1] = {a->m + a->from, bytes};
+        o.writes[2] = {a->v + a->from, bytes};
+    }
+    cuda_together(d, &o);
 }
 
 extern "C" void cuda_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g,
@@ -193,15 +253,14 @@ extern "C" void cuda_sgd(struct device *d, size_t from, size_t len, void *theta,
                              .theta = (float *)theta,
                              .g = (const float *)g,
                              .scale = scale,
-                             .rate = lr};
-    cuda_launch(d, (const void *)sgd_kernel,
-                (struct grid){.x = blocks_for(len, ~0u), .threads = THREADS}, &args, "sgd");
+                             .lr = lr};
+    take_step(d, (const void *)sgd_kernel, &args, "sgd");
 }
 
 extern "C" void cuda_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
-                          const void *g, double scale, const struct adam *a)
+                          const void *g, double scale, const struct adam *a,
+                          const struct adam_rates *now)
 {
-    double root = sqrt(1 - pow(a->beta2, (double)a->step));
     struct step_args args = {.from = from,
                              .end = from + len,
                              .theta = (float *)theta,
@@ -209,10 +268,8 @@ extern "C" void cuda_adam(struct device *d, size_t from, size_t len, void *theta
                              .v = (float *)v,
                              .g = (const float *)g,
                              .scale = scale,
-                             .rate = a->lr * root / (1 - pow(a->beta1, (double)a->step)),
                              .beta1 = a->beta1,
                              .beta2 = a->beta2,
-                             .eps = a->eps * root};
-    cuda_launch(d, (const void *)adam_kernel,
-                (struct grid){.x = blocks_for(len, ~0u), .threads = THREADS}, &args, "adam");
+                             .now = now};
+    take_step(d, (const void *)adam_kernel, &args, "adam");
 }

@@ -49,18 +49,16 @@ static void ref_sgd(struct device *d, size_t from, size_t len, void *theta, cons
 }
 
 static void ref_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
-                     const void *g, double scale, const struct adam *a)
+                     const void *g, double scale, const struct adam *a,
+                     const struct adam_rates *now)
 {
     (void)d;
-    double rate =
-        a->lr * sqrt(1 - pow(a->beta2, (double)a->step)) / (1 - pow(a->beta1, (double)a->step));
-    double eps = a->eps * sqrt(1 - pow(a->beta2, (double)a->step));
     for (size_t i = from; i < from + len; i++) {
         double gi = scale * ((const REAL *)g)[i];
         double mi = a->beta1 * ((REAL *)m)[i] + (1 - a->beta1) * gi;
         double vi = a->beta2 * ((REAL *)v)[i] + (1 - a->beta2) * gi * gi;
         ((REAL *)m)[i] = (REAL)mi;
         ((REAL *)v)[i] = (REAL)vi;
-        ((REAL *)theta)[i] -= (REAL)(rate * mi / (sqrt(vi) + eps));
+        ((REAL *)theta)[i] -= (REAL)(now->rate * mi / (sqrt(vi) + now->eps));
     }
 }
