@@ -188,6 +188,47 @@ multiply_images(const struct unit &u, int before, int turn, int counted, float *
     }
 }
 
+/* What is left to stage of a unit, and the beginning of the next. */
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void
+stage_unit(const struct group_args &g, const struct unit &u, const struct unit &next, int before,
+           int turn, uint32_t shared, struct forward_barriers<SHAPE, NT> *bars)
+{
+    using R = forward_room<SHAPE, NT>;
+    int stages = u.last - u.first;
+    stage_items<SHAPE, NT>(g, u, R::slots, INT_MAX, before, shared, bars);
+    stage_items<SHAPE, NT>(g, next, 0, R::slots, before + stages, shared, bars);
+    if (stages > 0)
+        barrier_wait(&bars->spent, turn & 1);
+    copy_all_weights<SHAPE, NT>(g, next, shared, bars);
+}
+
+/* A warpgroup's part of a unit that has stages. */
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void
+multiply_unit(const struct conv_args &a, const struct unit &u, int before, int turn, int counted,
+              uint32_t shared, struct forward_barriers<SHAPE, NT> *bars, struct moments<2 * NT> &mo)
+{
+    size_t pixels = (size_t)u.task * a.n * cells<SHAPE>::plane;
+    float *z = a.cache.z + pixels * a.out_c + u.c0 + threadIdx.x % 4 * 2;
+    multiply_images<SHAPE, NT>(u, before, turn, counted, z, shared, bars, mo);
+    if (threadIdx.x % 32 == 0)
+        barrier_arrive(&bars->spent);
+}
+
+template <int SHAPE, int NT>
+static __device__ __forceinline__ void forward_begins(struct forward_barriers<SHAPE, NT> *bars,
+                                                      char *stages)
+{
+    using R = forward_room<SHAPE, NT>;
+    if (threadIdx.x < R::chunks)
+        barrier_init(&bars->weights[threadIdx.x], 1);
+    if (threadIdx.x == R::chunks)
+        barrier_init(&bars->spent, MULTIPLIERS * GROUP / 32);
+    ring_init(&bars->ring, 1, GROUP / 32);
+    zero_ends<cells<SHAPE>>(stages, R::slots, R::stage, GROUP_THREADS);
+}
+
 /* blockIdx = (unit, part). */
 template <int SHAPE, int NT>
 static __global__ void __launch_bounds__(GROUP_THREADS, 1)
@@ -208,12 +249,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS, 1)
     uint32_t shared = shared_address(aligned);
     bool stager = threadIdx.x == MULTIPLIERS * GROUP;
     int group = group_of_thread();
-    if (threadIdx.x < R::chunks)
-        barrier_init(&bars.weights[threadIdx.x], 1);
-    if (threadIdx.x == R::chunks)
-        barrier_init(&bars.spent, MULTIPLIERS * GROUP / 32);
-    ring_init(&bars.ring, 1, GROUP / 32);
-    zero_ends<C>(aligned + R::weights, R::slots, R::stage, GROUP_THREADS);
+    forward_begins<SHAPE, NT>(&bars, aligned + R::weights);
     sums_begin(&sums, 2, splits);
     __syncthreads();
     if (!a.early)
@@ -234,19 +270,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS, 1)
         int stat = min(a.stat, u.n), stages = u.last - u.first;
         struct moments<2 *NT> mo = {
         };
-        if (stager) {
-            stage_items<SHAPE, NT>(given, u, R::slots, INT_MAX, before, shared, &bars);
-            stage_items<SHAPE, NT>(given, next, 0, R::slots, before + stages, shared, &bars);
-            if (stages > 0)
-                barrier_wait(&bars.spent, turn & 1);
-            copy_all_weights<SHAPE, NT>(given, next, shared, &bars);
-        } else if (group < MULTIPLIERS && stages > 0) {
-            float *z =
-                a.cache.z + (size_t)u.task * a.n * C::plane * a.out_c + u.c0 + threadIdx.x % 4 * 2;
-            multiply_images<SHAPE, NT>(u, before, turn, stat * C::plane, z, shared, &bars, mo);
-            if (threadIdx.x % 32 == 0)
-                barrier_arrive(&bars.spent);
-        }
+        if (stager)
+            stage_unit<SHAPE, NT>(given, u, next, before, turn, shared, &bars);
+        else if (group < MULTIPLIERS && stages > 0)
+            multiply_unit<SHAPE, NT>(a, u, before, turn, stat * C::plane, shared, &bars, mo);
         __syncwarp();
         add_moments<2 * NT, false, true>(mo, &sums, MULTIPLIERS * GROUP / 32, splits);
         set_statistics(a, u.task, u.c0, stat > 0 ? 1.0 / ((double)stat * C::plane) : 0, &sums,
