@@ -23,7 +23,7 @@ struct spec {
     bool pool;    /* stride 1 and pooling instead of stride 2 */
     int dense[4]; /* widths of the dense layers; the last is the head */
     int tasks, n;
-    int count[TASKS_MAX]; /* all 0: n each */
+    int count[TASKS_MAX]; /* all 0: n each; of more tasks, over again */
     int stat;             /* of struct norm; WHOLE: n */
     bool own;             /* a parameter vector per task, not a shared one */
     bool sum;             /* the loss is a sum over the images, not a mean */
@@ -34,7 +34,7 @@ struct spec {
 /* How a pass differs from its spec. */
 struct manner {
     bool tf32; /* GPU: not in plain fp32 */
-    bool same; /* all tasks are the first over again */
+    int cycle; /* after so many, tasks are the first over again; 0: all are their own */
     bool flat; /* images of one colour: windows of pooling are equal, or far from it */
     int tasks; /* that work is cut for; 0: those of the spec */
 };
@@ -132,7 +132,7 @@ static inline int spec_count(const struct spec *s, int task)
     int given = 0;
     for (int t = 0; t < TASKS_MAX; t++)
         given += s->count[t];
-    return given ? s->count[task] : s->n;
+    return given ? s->count[task % TASKS_MAX] : s->n;
 }
 
 /* ---- data ---- */
@@ -206,6 +206,8 @@ static inline void pass_parameters(struct pass *p)
     p->hv = vec_alloc(p, true);
     struct rng r = rng_make((uint64_t)s->seed, RNG_TEST, 1, 0);
     for (int t = 0; t < (s->own ? s->tasks : 1); t++) {
+        if (p->manner.cycle && t % p->manner.cycle == 0)
+            r = rng_make((uint64_t)s->seed, RNG_TEST, 1, 0);
         fill_vector(p, &r, vector_of(p, p->theta, t), true, -1);
         fill_vector(p, &r, vector_of(p, p->v, t), false, -1);
     }
@@ -222,7 +224,7 @@ static inline void pass_images(struct pass *p)
     for (size_t i = 0; i < (size_t)items * size; i++)
         host[i] = p->manner.flat && i % (size_t)(s->h * s->w) ? host[i - 1] : (float)rng_normal(&r);
     for (int i = 0; i < items; i++)
-        index[i] = p->manner.same ? i % s->n : i;
+        index[i] = p->manner.cycle ? i % (p->manner.cycle * s->n) : i;
     struct images images = {.data = host,
                             .type = IMAGES_F32,
                             .planar = true,
@@ -287,8 +289,9 @@ static inline void pass_open_as(struct pass *p, const struct kernels *k, const s
     size_t images = (size_t)(s->tasks * s->n);
     int ways = p->layers[p->n_layers - 1].out_c;
     int32_t *labels = spec_labels(s, ways);
-    for (size_t i = (size_t)s->n; manner.same && i < images; i++)
-        labels[i] = labels[i - (size_t)s->n];
+    size_t cycle = (size_t)(manner.cycle * s->n);
+    for (size_t i = cycle; cycle && i < images; i++)
+        labels[i] = labels[i - cycle];
     p->labels = device_copy(p, labels, images * sizeof *labels);
     free(labels);
     p->probs = device_alloc(p, images * (size_t)ways * sizeof(float));

@@ -148,7 +148,7 @@ static int tf32_differs(const struct kernels *k, const struct spec *s, int copie
     pass_close(&p);
     many.tasks *= copies;
     pass_open_as(&p, k, &many,
-                 (struct manner){.tf32 = true, .same = copies > 1, .flat = s->pool, .tasks = cut});
+                 (struct manner){.tf32 = true, .cycle = copies > 1, .flat = s->pool, .tasks = cut});
     for (int i = 0; i < p.n_layers; i++)
         if (p.layers[i].relu)
             put_shifts(&p, &shifts, i);
@@ -200,6 +200,54 @@ TEST(tf32_agrees_away_from_kinks)
     if (!sets)
         SKIP("no GPU");
     CHECK_EQ(bad, 0);
+}
+
+/* More tasks, each with weights of its own, than a GPU has room for at once. */
+static const struct spec crowds[] = {
+    {"omniglot, many tasks", OMNIGLOT, 28, 5, {0}, WHOLE, 1, 0, 0, 47},
+    {"omniglot, many unequal tasks", OMNIGLOT, 28, 9, {9, 1, 4, 6}, WHOLE, 1, 0, 1, 48},
+    {"mini-imagenet, many tasks", MINI, 28, 5, {0}, WHOLE, 1, 0, 0, 49},
+};
+enum { CROWDS = sizeof crowds / sizeof *crowds, TIMES = 3 };
+
+/* How many tasks of a crowd do not have the bytes that they have when they are fewer. */
+static int crowd_differs(const struct kernels *k, const struct spec *s)
+{
+    static struct results want, got;
+    struct spec many = *s;
+    struct pass few, all;
+    int bad = 0;
+    many.tasks *= TIMES;
+    pass_open_as(&few, k, s, (struct manner){.tf32 = true, .tasks = many.tasks});
+    run_without_tangents(&few);
+    pass_open_as(&all, k, &many,
+                 (struct manner){.tf32 = true, .cycle = s->tasks, .tasks = many.tasks});
+    run_without_tangents(&all);
+    for (int task = 5; task < many.tasks; task += 11) {
+        pass_task_results(&few, &want, task % s->tasks);
+        pass_task_results(&all, &got, task);
+        bad += results_differ(s->name, k->name, &got, &want, 0) > 0;
+        results_free(&want);
+        results_free(&got);
+    }
+    pass_close(&all);
+    pass_close(&few);
+    return bad;
+}
+
+TEST(a_task_does_not_depend_on_those_beside_it)
+{
+    int sets = 0;
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        if (!k->whole_shard || !set_usable(k))
+            continue;
+        sets++;
+        for (int i = 0; i < CROWDS; i++)
+            CHECK_EQ(crowd_differs(k, &crowds[i]), 0);
+    }
+    if (!sets)
+        SKIP("no GPU");
 }
 
 /* Padding of a set's own must hold zeros, or norms of vectors would count it. */
@@ -311,11 +359,16 @@ TEST(a_step_is_a_gradient_and_a_sum)
             CHECK_EQ(step_differs(k, &specs[i], i % 2, false), 0);
         for (int i = 0; i < FULL; i++)
             CHECK_EQ(step_differs(k, &full[i], i % 2, true), 0);
+        for (int i = 0; i < 2 * CROWDS; i++) {
+            struct spec many = crowds[i / 2];
+            many.tasks *= i < 2 ? TIMES : 1 + i % 2; /* one task a block, and several */
+            CHECK_EQ(step_differs(k, &many, i % 2, true), 0);
+        }
     }
     if (!sets)
         SKIP("no set takes steps of its own");
 }
 
 TESTS(T(every_set_agrees_with_the_specification), T(tf32_agrees_away_from_kinks),
-      T(a_vector_holds_nothing_but_its_tensors), T(passes_leave_nothing_behind),
-      T(a_step_is_a_gradient_and_a_sum))
+      T(a_task_does_not_depend_on_those_beside_it), T(a_vector_holds_nothing_but_its_tensors),
+      T(passes_leave_nothing_behind), T(a_step_is_a_gradient_and_a_sum))
