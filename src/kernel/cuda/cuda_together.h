@@ -21,7 +21,7 @@ struct operation {
     const void *kernel; /* takes the arguments of TOGETHER of them; blockIdx.z tells which */
     struct grid grid;
     const void *args;
-    size_t size; /* of args */
+    size_t size; /* of args, which are copied */
     struct span writes[3], reads[3];
     const char *name;
 };
