@@ -68,4 +68,6 @@ def main(path):
     scope["main"]()
 
 
+if len(sys.argv) != 2:
+    raise SystemExit("usage: torch_turns.py PATH/torch_gpu.py")
 main(sys.argv[1])

@@ -277,8 +277,9 @@ struct step {
     struct engine *e;
     const struct lesson *tasks;
     int n;
-    bool update, updated;           /* wanted, and done with the gradient */
-    const struct adam_rates *rates; /* on the device */
+    bool update, updated; /* wanted, and done with the gradient */
+    struct feed_run run;
+    const struct adam_rates *rates; /* the run's, on the device */
     float *logits;                  /* where those of the first task are wanted */
 };
 
@@ -352,8 +353,7 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     struct prediction p = {.wanted = s->logits != NULL};
     lane_begin(lane);
     feed_take(&f, lane, &shape, shuffled, both, &e->images);
-    struct feed_run run = engine_run(e);
-    feed_fill(&f, lane, &shape, shuffled, both, lessons, &run, tasks);
+    feed_fill(&f, lane, &shape, shuffled, both, lessons, &s->run, tasks);
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
     struct vec theta = {vector_at(e, VECTOR_THETA), 0};
@@ -444,6 +444,8 @@ static int run_step(struct step *s, double *mean_loss)
     if (s->n < 1 || s->n > e->meta_batch)
         return fail(METE_EINVAL, "a meta-batch of %d tasks, where 1..%d were planned", s->n,
                     e->meta_batch);
+    s->run = engine_run(e);
+    s->rates = &s->run.rates; /* where the host is the device */
     int err = crew_settle(e);
     if (!err)
         err = e->k->whole_shard ? shards_gradient(s)
@@ -471,8 +473,7 @@ static bool for_crew(const struct engine *e, const struct lesson *tasks, int n)
 
 int engine_step(struct engine *e, const struct lesson *tasks, int n)
 {
-    struct feed_run run = engine_run(e);
-    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true, .rates = &run.rates};
+    struct step s = {.e = e, .tasks = tasks, .n = n, .update = true};
     double loss = 0;
     if (for_crew(e, tasks, n))
         return crew_step(e->crews, e, tasks);

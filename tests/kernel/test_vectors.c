@@ -363,6 +363,10 @@ static double order_error(const struct kernels *k, struct device *d)
         int to = r % 5 + (r / 10 % 2 ? 5 : 0), y = (to + 5) % 10, x = 10 + r % 2;
         if (r % 7 == 6)
             x = (r - 1) % 5; /* written a moment ago, or soon */
+        if (r % 9 == 8)
+            to = y = 10 + (r + 1) % 2; /* read a moment ago */
+        if (r >= ROUNDS - 10)
+            to = y = r % 10, x = 10; /* ten in a row do not touch each other */
         k->axpy(d, TASKS, LEN, v[to].at, v[y].at, 0.25, v[x].at);
         for (int i = 0; i < TASKS * LEN; i++)
             v[to].host[i] = v[y].host[i] + 0.25 * v[x].host[i];

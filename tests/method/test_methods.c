@@ -232,6 +232,55 @@ TEST(the_update_is_the_same_for_any_number_of_threads)
     }
 }
 
+/* How far some updates are from Adam's (Kingma & Ba 2015, Algorithm 1) with the gradients that the
+ * engine had. */
+static double adam_error(const char *kernels)
+{
+    static double want[4096], got[4096], g[4096], first[4096], second[4096];
+    const char *sets[] = {"inner.steps=1",    "outer.lr=0.01",  "outer.beta1=0.9",
+                          "outer.beta2=0.99", "outer.eps=0.01", NULL};
+    struct method m = {0};
+    struct engine *e = NULL;
+    struct lesson tasks[3];
+    double worst = 0, loss;
+    int err = open_engine(&e, &m, kernels, 2, 3, "maml", sets);
+    size_t n = err ? 0 : pull(e, ENGINE_THETA, want);
+    for (int i = 0; i < 3; i++)
+        tasks[i] = lesson_at(i * 3, 5, 6);
+    memset(first, 0, sizeof first);
+    memset(second, 0, sizeof second);
+    for (int step = 1; !err && step <= 5; step++) {
+        err = engine_gradient(e, tasks, 3, &loss);
+        pull(e, ENGINE_GRADIENT, g);
+        for (size_t i = 0; i < n; i++) {
+            first[i] = 0.9 * first[i] + 0.1 * g[i];
+            second[i] = 0.99 * second[i] + 0.01 * g[i] * g[i];
+            want[i] -= 0.01 * first[i] / (1 - pow(0.9, step)) /
+                       (sqrt(second[i] / (1 - pow(0.99, step))) + 0.01);
+        }
+        if (!err)
+            err = engine_step(e, tasks, 3);
+        pull(e, ENGINE_THETA, got);
+        for (size_t i = 0; i < n; i++)
+            worst = fmax(worst, fabs(got[i] - want[i]));
+    }
+    engine_close(e);
+    method_close(&m);
+    return err || n == 0 ? INFINITY : worst;
+}
+
+TEST(updates_are_adams)
+{
+    for (int s = -2; s < 0 || kernels_at(s); s++) {
+        char why[256];
+        if (s >= 0 && !kernels_at(s)->usable(why, sizeof why))
+            continue;
+        CHECK_NEAR(
+            adam_error(s < 0 ? (const char *[]){"floats", "together"}[s + 2] : kernels_at(s)->name),
+            0, 2e-6);
+    }
+}
+
 /* How far the mean loss of some updates is from what the tasks' losses were before each; the
  * tasks of a meta-batch are unequal, and so are meta-batches. */
 static double loss_error(const char *kernels, const char *const *sets)
@@ -578,8 +627,9 @@ TEST(memory_does_not_grow_with_the_steps)
 }
 
 TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_the_slope),
-      T(the_update_is_the_same_for_any_number_of_threads), T(losses_are_those_of_the_steps),
-      T(runs_together_are_the_runs_alone), T(tasks_together_give_the_mean_of_their_gradients),
+      T(the_update_is_the_same_for_any_number_of_threads), T(updates_are_adams),
+      T(losses_are_those_of_the_steps), T(runs_together_are_the_runs_alone),
+      T(tasks_together_give_the_mean_of_their_gradients),
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities),

@@ -34,6 +34,17 @@ static inline bool has_body(const void *kernel)
     return cudaFuncGetAttributes(&f, kernel) == cudaSuccess && f.sharedSizeBytes > 0;
 }
 
+/* Begins the arguments of a kernel made for a shape; false: it is not for these, or has no body. */
+template <int SHAPE, class ARGS>
+static bool takes(const void *kernel, const struct conv_args *a, ARGS *args)
+{
+    if (!fixed<fix_norm<SHAPE>>(a) || !has_body(kernel))
+        return false;
+    memset(args, 0, sizeof *args);
+    memcpy(&args->layer, a, sizeof args->layer);
+    return true;
+}
+
 enum {
     TILE = 64,   /* rows of a product */
     GROUP = 128, /* threads of a warpgroup */

@@ -22,7 +22,8 @@ template <int SHAPE, bool STEP> struct dw_room {
     static constexpr int each = (blocks + DW_MULTIPLIERS - 1) / DW_MULTIPLIERS;
     static constexpr int x = C::planes_bytes, stage = x + terms * out * 4;
     static constexpr int sums = 9 * WIDE, pitch = sums + 4; /* floats of an output channel */
-    static constexpr int old = STEP ? out * pitch * 4 : 0, declared = 1024;
+    static constexpr int old = STEP ? out * pitch * 4 : 0;
+    static constexpr int declared = 1024; /* besides, at most: barriers */
     static constexpr int fit = (SHARED_MOST - declared - old) / stage, slots = fit < 4 ? fit : 4;
     static constexpr int bytes = slots * stage + old + 8 * ROW;
     static_assert(slots > 1, "one is filled while the other is used");
@@ -180,7 +181,8 @@ static __device__ __forceinline__ void sink_blocks(const struct conv_args &a, co
                                                    const float *old,
                                                    const float (&acc)[EACH][R::out / 8][4])
 {
-    enum { STEP = R::old > 0, AT_ONCE = 16, ROW_OUT = 9 * R::C::K::c };
+    enum { STEP = R::old > 0, ROW_OUT = 9 * R::C::K::c };
+    enum { AT_ONCE = 16 }; /* of 64 channels all that a thread has of a block, without spills */
     int o0 = threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < EACH * R::out / 4; i += AT_ONCE) { /* pairs */

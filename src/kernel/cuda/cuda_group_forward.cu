@@ -308,10 +308,8 @@ template <int SHAPE, int NT> static bool launch(struct device *d, struct conv_ar
 {
     struct group_args g;
     const void *kernel = (const void *)group_forward_kernel<SHAPE, NT>;
-    if (!fixed<fix_norm<SHAPE>>(a) || !has_body(kernel))
+    if (!takes<SHAPE>(kernel, a, &g))
         return false;
-    memset(&g, 0, sizeof g);
-    memcpy(&g.layer, a, sizeof g.layer);
     int slices = known<SHAPE>::filters / (8 * NT), blocks = d->blocks / 2 / (tasks * slices);
     int parts = cells<SHAPE>::stages(a->n), most = tasks >= 16 ? 2 : CLUSTER_MAX, splits = 1;
     while (2 * splits <= blocks && 2 * splits <= parts && 2 * splits <= most)
@@ -320,6 +318,7 @@ template <int SHAPE, int NT> static bool launch(struct device *d, struct conv_ar
     cuda_map(d, &x, &g.x);
     cuda_map(d, &w, &g.w);
     g.layer.plan.forward.splits = splits;
+    /* one to a multiprocessor; those of a cluster do not go on to another unit */
     int units = slices * a->tasks, most_units = splits > 1 ? units : d->blocks / 2;
     struct grid grid = {.x = (unsigned)(min(units, most_units) * splits),
                         .threads = GROUP_THREADS,

@@ -40,10 +40,8 @@ template <int SHAPE, bool STEP> static bool launch(struct device *d, const struc
     using W = dw_room<SHAPE, STEP>;
     struct products_args g;
     const void *kernel = (const void *)group_product_kernel<SHAPE, STEP>;
-    if (!fixed<fix_norm<SHAPE>>(a) || !has_body(kernel))
+    if (!takes<SHAPE>(kernel, a, &g))
         return false;
-    memset(&g, 0, sizeof g);
-    memcpy(&g.layer, a, sizeof g.layer);
     const struct box x = planes_of<typename W::C>(a), dz = cells_of_dz<SHAPE>(a);
     cuda_map(d, &x, &g.x);
     cuda_map(d, &dz, &g.dz);

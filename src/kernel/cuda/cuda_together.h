@@ -10,7 +10,9 @@
 
 #include "cuda_set.h"
 
-enum { TOGETHER = 8, TOGETHER_BYTES = 128 /* of one's arguments, at most */ };
+/* Eight runs together are one launch of each kind; their arguments, of at most so many bytes each,
+ * are a quarter of the 4 kB that a kernel can be given. */
+enum { TOGETHER = 8, TOGETHER_BYTES = 128 };
 
 struct span {
     const void *at;

@@ -98,7 +98,7 @@ struct reduce_args {
     bool add;
 };
 
-/* Tasks in their order, BATCH of them under way together. */
+/* Tasks in their order, half a meta-batch of 32 under way together. */
 static __global__ void __launch_bounds__(THREADS)
     reduce_kernel(const __grid_constant__ struct several<reduce_args> given)
 {
