@@ -353,7 +353,7 @@ static double sgd_error(const struct kernels *k, struct device *d)
  * those at once that do not depend on each other, and no others. */
 static double order_error(const struct kernels *k, struct device *d)
 {
-    enum { VECTORS = 12, ROUNDS = 40 };
+    enum { VECTORS = 12, ROUNDS = 60 };
     struct vectors v[VECTORS];
     double worst = 0;
     for (int i = 0; i < VECTORS; i++)
@@ -365,8 +365,8 @@ static double order_error(const struct kernels *k, struct device *d)
             x = (r - 1) % 5; /* written a moment ago, or soon */
         if (r % 9 == 8)
             to = y = 10 + (r + 1) % 2; /* read a moment ago */
-        if (r >= ROUNDS - 10)
-            to = y = r % 10, x = 10; /* ten in a row do not touch each other */
+        if (r >= ROUNDS - 20)
+            to = y = r % 10, x = 10; /* ten in a row, and again, do not touch each other */
         k->axpy(d, TASKS, LEN, v[to].at, v[y].at, 0.25, v[x].at);
         for (int i = 0; i < TASKS * LEN; i++)
             v[to].host[i] = v[y].host[i] + 0.25 * v[x].host[i];
