@@ -163,7 +163,7 @@ struct mete_speed_options {
     int threads;                               /* 0: one per core */
     double seconds;                            /* to measure for */
     int runs;                                  /* side by side, each of `threads`; 0: one */
-    bool together;                             /* and on a GPU in launches they share */
+    int together;                              /* so many share launches, on a GPU; 0: none */
     int query;                                 /* query images per class; -1: as many as shots */
     void (*planned)(void *user, size_t bytes); /* told before the first step; may be NULL */
     void *user;

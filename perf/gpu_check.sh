@@ -93,7 +93,7 @@ speed() {
         rate $bench maml --method maml --set first_order=no
         rate $bench reptile --method reptile
     done
-    for how in "" --together; do
+    for how in "" "--together 4" "--together 8"; do
         rate omniglot:5w-1s "8 runs $how" --method maml --set first_order=yes --runs 8 $how
     done
 }

@@ -13,7 +13,7 @@ static const char usage[] =
     "  --threads N    threads (default 1; 0: one per core)\n"
     "  --seconds S    how long to measure (default 2)\n"
     "  --runs N       so many runs side by side, as a suite has them on a GPU (default 1)\n"
-    "  --together     those runs share launches\n"
+    "  --together N   on a GPU: N of them share launches\n"
     "  --query Q      query images per class (default: as many as shots)\n"
     "  --device D     cpu (default), avx512, avx2, portable, ref, cuda\n"
     "  --set k=v      a setting, such as first_order=no or train.meta_batch=4\n"
@@ -59,12 +59,12 @@ int cmd_speed(int argc, char **argv)
     struct text_list words = {0}, set = {0};
     bool json = false;
     const struct option_row rows[] = {
-        {"--bench", OPT_TEXT, &o.bench},       {"--method", OPT_TEXT, &o.method},
-        {"--net", OPT_TEXT, &o.net},           {"--device", OPT_TEXT, &o.device},
-        {"--threads", OPT_INT, &o.threads},    {"--seconds", OPT_REAL, &o.seconds},
-        {"--query", OPT_INT, &o.query},        {"--set", OPT_LIST, &set},
-        {"--runs", OPT_INT, &o.runs},          {"--json", OPT_FLAG, &json},
-        {"--together", OPT_FLAG, &o.together}, {0},
+        {"--bench", OPT_TEXT, &o.bench},      {"--method", OPT_TEXT, &o.method},
+        {"--net", OPT_TEXT, &o.net},          {"--device", OPT_TEXT, &o.device},
+        {"--threads", OPT_INT, &o.threads},   {"--seconds", OPT_REAL, &o.seconds},
+        {"--query", OPT_INT, &o.query},       {"--set", OPT_LIST, &set},
+        {"--runs", OPT_INT, &o.runs},         {"--json", OPT_FLAG, &json},
+        {"--together", OPT_INT, &o.together}, {0},
     };
     int err = cli_options(argc, argv, usage, rows, &words);
     if (err)

@@ -153,7 +153,7 @@ static int race_one(void *user, int run, int lane)
 
 /* The seconds in which `runs` runs together do one meta-batch. */
 static int time_runs(const struct engine_spec *spec, const struct load *load, int runs,
-                     bool together, double seconds, double *step)
+                     int together, double seconds, double *step)
 {
     struct race r = {.load = load, .seconds = seconds};
     struct pool *pool = NULL;
@@ -164,7 +164,7 @@ static int time_runs(const struct engine_spec *spec, const struct load *load, in
     pthread_barrier_init(&r.start, NULL, (unsigned)runs);
     int err = pool_open(&pool, runs);
     if (!err && together)
-        err = crews_open(&shared.crews, runs);
+        err = crews_open(&shared.crews, together);
     if (!err)
         err = pool_run(pool, runs, race_one, &r);
     for (int i = 0; i < runs; i++)
@@ -189,7 +189,7 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
     int err = setup_engine(s, o->device, o->threads, &spec);
     if (!err && o->together && (o->runs < 2 || !spec.kernels->whole_shard))
         err = fail(METE_EINVAL,
-                   "--together is for several runs on a GPU; add --runs 8 --device cuda");
+                   "--together N is for several runs on a GPU; add --runs 8 --device cuda");
     if (err)
         return err;
     image_size(b->dataset, &side, &channels);

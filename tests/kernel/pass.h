@@ -14,7 +14,7 @@
 #include "mete.h"
 #include "test.h"
 
-enum { TASKS_MAX = 4, WAYS_MAX = 32, RESULTS_MAX = 512, WHOLE = -1 };
+enum { TASKS_MAX = 4, WAYS_MAX = 32, WHOLE = -1 };
 
 struct spec {
     const char *name;
@@ -66,9 +66,9 @@ struct result {
     size_t len;
     double slack; /* how much more than the tolerance it may be off */
 };
-struct results {
-    int n;
-    struct result item[RESULTS_MAX];
+struct results { /* zeroed: none */
+    int n, room;
+    struct result *item; /* (room) */
 };
 
 /* ---- shapes ---- */
@@ -171,14 +171,18 @@ static inline void *vector_of(const struct pass *p, struct vec v, int task)
     return (char *)v.at + (size_t)task * v.stride * p->k->elem;
 }
 
+static inline void no_memory(void)
+{
+    fprintf(stderr, "no memory for a test: %s\n", mete_errmsg());
+    abort();
+}
+
 /* Device memory that lives as long as the pass. */
 static inline void *device_alloc(struct pass *p, size_t bytes)
 {
     void *at = NULL;
-    if (p->n_owned == 64 || p->k->alloc(p->device, bytes + 1, &at)) {
-        fprintf(stderr, "no memory for a test: %s\n", mete_errmsg());
-        abort();
-    }
+    if (p->n_owned == 64 || p->k->alloc(p->device, bytes + 1, &at))
+        no_memory();
     p->owned[p->n_owned].at = at;
     p->owned[p->n_owned++].bytes = bytes + 1;
     return at;
@@ -235,7 +239,7 @@ static inline void pass_images(struct pass *p)
                             .scale = 1};
     int32_t *on_device = device_copy(p, index, (size_t)items * sizeof *index);
     if (p->k->images_open(p->device, &images))
-        abort();
+        no_memory();
     p->k->gather(p->device, &p->layers[0], &p->batch, &images, on_device, p->x);
     p->k->sync(p->device);
     p->k->images_close(p->device, &images);
@@ -275,7 +279,7 @@ static inline void pass_open_as(struct pass *p, const struct kernels *k, const s
     p->norm.stat = s->stat == WHOLE ? s->n : s->stat;
     if (k->open(&p->device,
                 &(struct device_options){.full_fp32 = !manner.tf32, .tasks = manner.tasks}))
-        abort();
+        no_memory();
     p->n_layers = spec_layers(s, p->layers);
     p->len = k->layout(p->layers, p->n_layers, &p->trained);
     pass_counts(p);
@@ -367,8 +371,10 @@ static inline void pass_tangent(struct pass *p)
 /* Room for a result; takes the name over. */
 static inline float *keep(struct results *r, size_t len, char *name)
 {
-    if (r->n == RESULTS_MAX)
-        abort();
+    if (r->n == r->room) {
+        r->room = r->room ? 2 * r->room : 64;
+        r->item = mem_grow(r->item, (size_t)r->room, sizeof *r->item);
+    }
     r->item[r->n] = (struct result){name, mem_array(len + 1, sizeof(float)), len, 1};
     return r->item[r->n++].at;
 }
@@ -377,7 +383,8 @@ static inline void results_free(struct results *r)
 {
     for (int i = 0; i < r->n; i++)
         free(r->item[i].at), free(r->item[i].name);
-    r->n = 0;
+    free(r->item);
+    *r = (struct results){0};
 }
 
 /* Rows of images a task does not have say nothing: zeros. */
