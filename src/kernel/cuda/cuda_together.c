@@ -1,15 +1,24 @@
-/* cuda_together.c - notes small operations, and launches what is noted. */
+/* cuda_together.c - notes operations on vectors, and launches what is noted. */
 #include "cuda_together.h"
 
-void cuda_together_flush(struct device *d)
+static struct span vectors(const struct vec *v, int tasks, size_t len)
 {
-    struct together *t = d->together;
-    if (t->n == 0)
-        return;
-    struct operation first = t->of[0];
-    first.grid.z = (unsigned)t->n;
-    t->n = 0;
-    cuda_launch(d, first.kernel, first.grid, t->args, first.name);
+    size_t floats = v->at ? (size_t)(tasks - 1) * v->stride + len : 0;
+    return (struct span){v->at, floats * sizeof(float)};
+}
+
+static struct touched touched_by(const struct operation *o)
+{
+    const struct update *u = &o->then;
+    size_t bytes = o->len * sizeof(float);
+    bool sum = o->kind == VECTOR_SUM, adam = u->theta && u->m;
+    return (struct touched){.writes = {vectors(&o->to, sum ? 1 : o->tasks, o->len),
+                                       {u->theta, u->theta ? bytes : 0},
+                                       {u->m, adam ? bytes : 0},
+                                       {u->v, adam ? bytes : 0}},
+                            .reads = {vectors(&o->x, o->tasks, o->len),
+                                      vectors(&o->y, o->tasks, o->len),
+                                      {u->now, adam ? sizeof *u->now : 0}}};
 }
 
 static bool overlap(const struct span *a, const struct span *b)
@@ -18,40 +27,73 @@ static bool overlap(const struct span *a, const struct span *b)
     return a->bytes && b->bytes && p < q + b->bytes && q < p + a->bytes;
 }
 
-/* Whether `later` may run beside `o`: neither writes what the other reads or writes. */
-static bool independent(const struct operation *o, const struct operation *later)
+/* Whether one may run beside the other: neither writes what the other reads or writes. */
+static bool independent(const struct touched *a, const struct touched *b)
 {
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            if (overlap(&o->writes[i], &later->writes[j]) ||
-                overlap(&o->writes[i], &later->reads[j]) ||
-                overlap(&o->reads[i], &later->writes[j]))
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++)
+            if (overlap(&a->writes[i], &b->writes[j]))
                 return false;
+        for (int j = 0; j < 3; j++)
+            if (overlap(&a->writes[i], &b->reads[j]) || overlap(&b->writes[i], &a->reads[j]))
+                return false;
+    }
     return true;
 }
 
-static bool fits(const struct together *t, const struct operation *o)
+static bool independent_of_all(const struct together *t, const struct operation *o)
 {
-    const struct operation *f = &t->of[0];
-    if (t->n == TOGETHER || f->kernel != o->kernel || f->grid.x != o->grid.x ||
-        f->grid.y != o->grid.y || f->grid.threads != o->grid.threads)
-        return false;
+    struct touched now = touched_by(o);
     for (int i = 0; i < t->n; i++)
-        if (!independent(&t->of[i], o))
+        if (!independent(&t->touched[i], &now))
             return false;
     return true;
 }
 
-void cuda_together(struct device *d, const struct operation *o)
+/* An update that takes a sum that is noted goes with it. */
+static bool joins_its_sum(struct together *t, const struct operation *o)
+{
+    struct operation rest = *o;
+    rest.x = (struct vec){0};
+    if (!o->then.theta || o->to.at || !independent_of_all(t, &rest))
+        return false;
+    for (int i = 0; i < t->n; i++) {
+        struct operation *sum = &t->of[i];
+        if (sum->kind == VECTOR_SUM && sum->to.at == o->x.at && sum->len == o->len &&
+            !sum->then.theta) {
+            sum->then = o->then;
+            t->touched[i] = touched_by(sum);
+            return true;
+        }
+    }
+    return false;
+}
+
+void cuda_together_flush(struct device *d)
 {
     struct together *t = d->together;
-    if (o->grid.x == 0)
+    int n = t->n, tasks = 1;
+    for (int i = 0; i < n; i++)
+        if (t->of[i].kind != VECTOR_SUM && t->of[i].tasks > tasks)
+            tasks = t->of[i].tasks;
+    t->n = 0;
+    if (n > 0)
+        cuda_vectors(d, t->of, n, t->x, tasks);
+}
+
+void cuda_together(struct device *d, const struct operation *o, unsigned x)
+{
+    struct together *t = d->together;
+    if (x == 0 || joins_its_sum(t, o))
         return;
-    if (t->n > 0 && !fits(t, o))
+    if (t->n == TOGETHER || !independent_of_all(t, o))
         cuda_together_flush(d);
-    if (t->n == 0)
+    if (t->n == 0) {
         cuda_flush(d); /* what was noted elsewhere comes before */
-    memcpy((char *)t->args + (size_t)t->n * o->size, o->args, o->size);
+        t->x = 0;
+    }
+    t->x = x > t->x ? x : t->x;
+    t->touched[t->n] = touched_by(o);
     t->of[t->n++] = *o;
-    d->latest = o->name; /* for those who ask before they launch */
+    d->latest = "vectors"; /* for those who ask before they launch */
 }

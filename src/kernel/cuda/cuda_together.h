@@ -1,44 +1,62 @@
-/* cuda_together.h - small operations that do not depend on each other share a launch.
+/* cuda_together.h - operations on vectors that share a launch.
  *
- * Runs that take their steps together each have a vector of weights to spread, gradients to add
- * up and an optimiser step to take: one after the other, launches of microseconds that leave the
- * chip idle.  So such an operation is only noted, with others of the same kernel and grid that
- * follow it and touch nothing it writes; whatever else comes launches them.
+ * They are small: one after the other they would be launches of microseconds that leave the chip
+ * idle, and runs that take their steps together have one of each kind apiece.  So such an operation
+ * is only noted, with others that follow it and touch nothing it writes; whatever else comes
+ * launches them.  An optimiser's step joins the sum that it takes, element by element.
  */
 #ifndef CUDA_TOGETHER_H
 #define CUDA_TOGETHER_H
 
 #include "cuda_set.h"
 
-/* Eight runs together are one launch of each kind; their arguments, of at most so many bytes each,
- * are a quarter of the 4 kB that a kernel can be given. */
-enum { TOGETHER = 8, TOGETHER_BYTES = 128 };
+/* Sums and losses of eight runs together; what describes them is half of the 4 kB that every
+ * kernel can be given. */
+enum { TOGETHER = 16 };
+
+/* An optimiser's step with a gradient: Adam's, or where m is NULL plain descent by lr. */
+struct update {
+    float *theta, *m, *v;
+    double scale, lr, beta1, beta2; /* scale: of the gradient */
+    const struct adam_rates *now;
+};
+
+struct operation {
+    enum { VECTOR_AXPY, VECTOR_AXPY4, VECTOR_SUM } kind;
+    int tasks;
+    size_t len;
+    /* axpy: to = y + a x, each task's; AXPY4 by fours.  Sum: to = x of all tasks, added to what
+     * was there if `add`, or only for the update where to.at is NULL. */
+    struct vec to, y, x;
+    float a;
+    bool add;
+    struct update then; /* of a sum; theta NULL: none */
+};
 
 struct span {
     const void *at;
     size_t bytes;
 };
-
-struct operation {
-    const void *kernel; /* takes the arguments of TOGETHER of them; blockIdx.z tells which */
-    struct grid grid;
-    const void *args;
-    size_t size; /* of args, which are copied */
-    struct span writes[3], reads[3];
-    const char *name;
+/* What an operation touches. */
+struct touched {
+    struct span writes[4], reads[3];
 };
 
 /* What is noted. */
 struct together {
     int n;
+    unsigned x; /* blocks of the largest, for a task */
     struct operation of[TOGETHER];
-    uint64_t args[TOGETHER * TOGETHER_BYTES / 8];
+    struct touched touched[TOGETHER];
 };
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-    void
-    cuda_together(struct device *d, const struct operation *o);
-
+void cuda_together(struct device *d, const struct operation *o, unsigned x);
+/* Launches n of them, none of which depends on another: cuda_vector.cu. */
+void cuda_vectors(struct device *d, const struct operation *of, int n, unsigned x, int tasks);
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -10,130 +10,194 @@ static unsigned blocks_for(size_t items, unsigned most)
     return blocks < most ? (unsigned)blocks : most;
 }
 
-/* The arguments of operations that share a launch. */
-template <class ARGS> struct several {
-    ARGS each[TOGETHER];
-    static_assert(sizeof(ARGS) <= TOGETHER_BYTES, "see struct together");
-};
+/* ---- axpy, sums over tasks and optimiser steps, which share launches ---- */
 
-static struct span span_of(const struct vec &v, int tasks, size_t len)
+static bool quads(const struct vec &v)
 {
-    return {v.at, ((size_t)(tasks - 1) * v.stride + len) * sizeof(float)};
+    return (uintptr_t)v.at % 16 == 0 && v.stride % 4 == 0;
 }
 
-static bool quads(const void *at, size_t stride)
+static __device__ __forceinline__ float *vector_at(const struct vec &v, int task)
 {
-    return (uintptr_t)at % 16 == 0 && stride % 4 == 0;
+    return (float *)v.at + task * v.stride;
 }
 
-struct axpy_args {
-    size_t len;
-    struct vec to, y, x;
-    float a;
-};
-
-static __global__ void axpy_kernel(const __grid_constant__ struct several<axpy_args> given)
+static __device__ void axpy(const struct operation &o, int task)
 {
-    const struct axpy_args a = given.each[blockIdx.z];
-    float *to = (float *)a.to.at + blockIdx.y * a.to.stride;
-    const float *y = (const float *)a.y.at + blockIdx.y * a.y.stride;
-    const float *x = (const float *)a.x.at + blockIdx.y * a.x.stride;
-    wait_for_previous();
-    for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < a.len; i += gridDim.x * THREADS)
-        to[i] = fmaf(a.a, x[i], y[i]);
+    float *to = vector_at(o.to, task);
+    const float *y = vector_at(o.y, task), *x = vector_at(o.x, task);
+    for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < o.len; i += gridDim.x * THREADS)
+        to[i] = fmaf(o.a, x[i], y[i]);
 }
 
 enum { AXPY_EACH = 4 }; /* fours of a thread, under way together */
 
-/* The same by fours; len counts fours. */
-static __global__ void __launch_bounds__(THREADS)
-    axpy4_kernel(const __grid_constant__ struct several<axpy_args> given)
+static __device__ void axpy4(const struct operation &o, int task)
 {
-    const struct axpy_args a = given.each[blockIdx.z];
-    float4 *to = (float4 *)((float *)a.to.at + blockIdx.y * a.to.stride);
-    const float4 *y = (const float4 *)((const float *)a.y.at + blockIdx.y * a.y.stride);
-    const float4 *x = (const float4 *)((const float *)a.x.at + blockIdx.y * a.x.stride);
-    size_t first = (size_t)blockIdx.x * (THREADS * AXPY_EACH) + threadIdx.x;
+    float4 *to = (float4 *)vector_at(o.to, task);
+    const float4 *y = (const float4 *)vector_at(o.y, task),
+                 *x = (const float4 *)vector_at(o.x, task);
+    size_t first = (size_t)blockIdx.x * (THREADS * AXPY_EACH) + threadIdx.x, len = o.len / 4;
     float4 u[AXPY_EACH], v[AXPY_EACH];
-    wait_for_previous();
 #pragma unroll
     for (int k = 0; k < AXPY_EACH; k++)
-        if (first + k * THREADS < a.len) {
+        if (first + k * THREADS < len) {
             u[k] = __ldcg(y + first + k * THREADS);
             v[k] = __ldcg(x + first + k * THREADS);
         }
 #pragma unroll
     for (int k = 0; k < AXPY_EACH; k++)
-        if (first + k * THREADS < a.len)
+        if (first + k * THREADS < len)
             to[first + k * THREADS] =
-                make_float4(fmaf(a.a, v[k].x, u[k].x), fmaf(a.a, v[k].y, u[k].y),
-                            fmaf(a.a, v[k].z, u[k].z), fmaf(a.a, v[k].w, u[k].w));
+                make_float4(fmaf(o.a, v[k].x, u[k].x), fmaf(o.a, v[k].y, u[k].y),
+                            fmaf(o.a, v[k].z, u[k].z), fmaf(o.a, v[k].w, u[k].w));
+}
+
+/* What an update starts from, asked for before the sum is made. */
+struct before {
+    float theta, m, v;
+};
+
+static __device__ __forceinline__ struct before before_update(const struct update &u, size_t i)
+{
+    struct before b = {};
+    if (u.theta)
+        b.theta = u.theta[i];
+    if (u.theta && u.m) {
+        b.m = u.m[i];
+        b.v = u.v[i];
+    }
+    return b;
+}
+
+static __device__ __forceinline__ void take_update(const struct update &u, size_t i,
+                                                   struct before b, float gradient)
+{
+    if (!u.m) {
+        u.theta[i] = b.theta - (float)(u.lr * u.scale * gradient);
+        return;
+    }
+    double g = u.scale * gradient;
+    double m = u.beta1 * b.m + (1 - u.beta1) * g, v = u.beta2 * b.v + (1 - u.beta2) * g * g;
+    u.m[i] = (float)m;
+    u.v[i] = (float)v;
+    u.theta[i] = b.theta - (float)(u.now->rate * m / (sqrt(v) + u.now->eps));
+}
+
+/* Tasks in their order, half a meta-batch of 32 under way together. */
+static __device__ void sum_tasks(const struct operation &o)
+{
+    enum { BATCH = 16 };
+    float *to = (float *)o.to.at;
+    for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < o.len; i += gridDim.x * THREADS) {
+        const float *x = (const float *)o.x.at + i;
+        struct before b = before_update(o.then, i);
+        float sum = o.add ? to[i] : 0, v[BATCH];
+        for (int t = 0; t < o.tasks; t += BATCH) {
+#pragma unroll
+            for (int j = 0; j < BATCH; j++)
+                v[j] = t + j < o.tasks ? __ldcg(x + (t + j) * o.x.stride) : 0;
+#pragma unroll
+            for (int j = 0; j < BATCH; j++)
+                sum = t + j < o.tasks ? sum + v[j] : sum;
+        }
+        if (to)
+            to[i] = sum;
+        if (o.then.theta)
+            take_update(o.then, i, b, sum);
+    }
+}
+
+struct vectors_args {
+    struct operation of[TOGETHER];
+};
+
+/* Blocks: (elements, tasks of an axpy, operations). */
+static __global__ void __launch_bounds__(THREADS)
+    vectors_kernel(const __grid_constant__ struct vectors_args a)
+{
+    const struct operation &o = a.of[blockIdx.z];
+    int task = (int)blockIdx.y;
+    wait_for_previous();
+    if (o.kind == o.VECTOR_SUM) {
+        if (task == 0)
+            sum_tasks(o);
+    } else if (task < o.tasks) {
+        if (o.kind == o.VECTOR_AXPY4)
+            axpy4(o, task);
+        else
+            axpy(o, task);
+    }
+}
+
+extern "C" void cuda_vectors(struct device *d, const struct operation *of, int n, unsigned x,
+                             int tasks)
+{
+    struct vectors_args args;
+    static_assert(sizeof args <= 4096, "what every kernel can be given");
+    memset(&args, 0, sizeof args);
+    memcpy(args.of, of, (size_t)n * sizeof *of);
+    struct grid g = {.x = x, .y = (unsigned)tasks, .z = (unsigned)n, .threads = THREADS};
+    cuda_launch(d, (const void *)vectors_kernel, g, &args, "vectors");
 }
 
 extern "C" void cuda_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y,
                           double a, struct vec x)
 {
-    bool by4 =
-        len % 4 == 0 && quads(to.at, to.stride) && quads(y.at, y.stride) && quads(x.at, x.stride);
-    struct axpy_args args = {by4 ? len / 4 : len, to, y, x, (float)a};
-    struct grid g = {.x = by4 ? blocks_for((args.len + AXPY_EACH - 1) / AXPY_EACH, ~0u)
-                              : blocks_for(args.len, VECTOR_BLOCKS),
-                     .y = (unsigned)tasks,
-                     .threads = THREADS};
-    struct operation o = {.kernel = by4 ? (const void *)axpy4_kernel : (const void *)axpy_kernel,
-                          .grid = g,
-                          .args = &args,
-                          .size = sizeof args,
-                          .writes = {span_of(to, tasks, len)},
-                          .reads = {span_of(y, tasks, len), span_of(x, tasks, len)},
-                          .name = "axpy"};
-    cuda_together(d, &o);
+    bool by4 = len % 4 == 0 && quads(to) && quads(y) && quads(x);
+    struct operation o = {.tasks = tasks, .len = len, .to = to, .y = y, .x = x, .a = (float)a};
+    o.kind = by4 ? o.VECTOR_AXPY4 : o.VECTOR_AXPY;
+    cuda_together(d, &o,
+                  by4 ? blocks_for((len / 4 + AXPY_EACH - 1) / AXPY_EACH, ~0u)
+                      : blocks_for(len, VECTOR_BLOCKS));
 }
 
-struct reduce_args {
-    int tasks;
-    size_t len;
-    float *to;
-    struct vec x;
-    bool add;
-};
-
-/* Tasks in their order, half a meta-batch of 32 under way together. */
-static __global__ void __launch_bounds__(THREADS)
-    reduce_kernel(const __grid_constant__ struct several<reduce_args> given)
+static void note_sum(struct device *d, struct operation o)
 {
-    enum { BATCH = 16 };
-    const struct reduce_args a = given.each[blockIdx.z];
-    wait_for_previous();
-    for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < a.len; i += gridDim.x * THREADS) {
-        const float *x = (const float *)a.x.at + i;
-        float sum = a.add ? a.to[i] : 0, v[BATCH];
-        for (int t = 0; t < a.tasks; t += BATCH) {
-#pragma unroll
-            for (int j = 0; j < BATCH; j++)
-                v[j] = t + j < a.tasks ? __ldcg(x + (t + j) * a.x.stride) : 0;
-#pragma unroll
-            for (int j = 0; j < BATCH; j++)
-                sum = t + j < a.tasks ? sum + v[j] : sum;
-        }
-        a.to[i] = sum;
-    }
+    o.kind = o.VECTOR_SUM;
+    cuda_together(d, &o, blocks_for(o.len, 4096));
 }
 
 extern "C" void cuda_reduce(struct device *d, int tasks, size_t len, void *to, struct vec x,
                             bool add)
 {
-    struct reduce_args args = {tasks, len, (float *)to, x, add};
-    struct grid g = {.x = blocks_for(len, 4096), .threads = THREADS};
-    struct operation o = {.kernel = (const void *)reduce_kernel,
-                          .grid = g,
-                          .args = &args,
-                          .size = sizeof args,
-                          .writes = {{to, len * sizeof(float)}},
-                          .reads = {span_of(x, tasks, len)},
-                          .name = "reduce"};
-    cuda_together(d, &o);
+    note_sum(d, {.tasks = tasks, .len = len, .to = {to, 0}, .x = x, .add = add});
 }
+
+/* Of elements from..from + len. */
+static void note_update(struct device *d, size_t from, size_t len, const void *g,
+                        const struct update &u)
+{
+    struct update moved = u;
+    moved.theta += from;
+    if (u.m) {
+        moved.m += from;
+        moved.v += from;
+    }
+    note_sum(d, {.tasks = 1, .len = len, .x = {(float *)g + from, 0}, .then = moved});
+}
+
+extern "C" void cuda_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g,
+                         double scale, double lr)
+{
+    note_update(d, from, len, g, {.theta = (float *)theta, .scale = scale, .lr = lr});
+}
+
+extern "C" void cuda_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
+                          const void *g, double scale, const struct adam *a,
+                          const struct adam_rates *now)
+{
+    note_update(d, from, len, g,
+                {.theta = (float *)theta,
+                 .m = (float *)m,
+                 .v = (float *)v,
+                 .scale = scale,
+                 .beta1 = a->beta1,
+                 .beta2 = a->beta2,
+                 .now = now});
+}
+
+/* ---- inner products, which are waited for ---- */
 
 struct dot_args {
     size_t len;
@@ -192,84 +256,4 @@ extern "C" double cuda_dot(struct device *d, size_t len, const void *x, const vo
                "dot");
     cuda_check(d, cudaStreamSynchronize(d->stream), "dot");
     return total;
-}
-
-struct step_args {
-    size_t from, end;
-    float *theta, *m, *v;
-    const float *g;
-    double scale, lr, beta1, beta2;
-    const struct adam_rates *now;
-};
-
-static __global__ void sgd_kernel(const __grid_constant__ struct several<step_args> given)
-{
-    const struct step_args a = given.each[blockIdx.z];
-    size_t i = a.from + blockIdx.x * THREADS + threadIdx.x;
-    wait_for_previous();
-    if (i < a.end)
-        a.theta[i] -= (float)(a.lr * a.scale * a.g[i]);
-}
-
-static __global__ void adam_kernel(const __grid_constant__ struct several<step_args> given)
-{
-    const struct step_args a = given.each[blockIdx.z];
-    size_t i = a.from + blockIdx.x * THREADS + threadIdx.x;
-    wait_for_previous();
-    if (i >= a.end)
-        return;
-    const struct adam_rates now = *a.now;
-    double g = a.scale * a.g[i];
-    double m = a.beta1 * a.m[i] + (1 - a.beta1) * g, v = a.beta2 * a.v[i] + (1 - a.beta2) * g * g;
-    a.m[i] = (float)m;
-    a.v[i] = (float)v;
-    a.theta[i] -= (float)(now.rate * m / (sqrt(v) + now.eps));
-}
-
-static void take_step(struct device *d, const void *kernel, const struct step_args *a,
-                      const char *name)
-{
-    size_t bytes = (a->end - a->from) * sizeof(float);
-    struct operation o = {.kernel = kernel,
-                          .grid = {.x = blocks_for(a->end - a->from, ~0u), .threads = THREADS},
-                          .args = a,
-                          .size = sizeof *a,
-                          .writes = {{a->theta + a->from, bytes}},
-                          .reads = {{a->g + a->from, bytes}},
-                          .name = name};
-    if (a->m) {
-        o.reads[1] = {a->now, sizeof *a->now};
-        o.writes[1] = {a->m + a->from, bytes};
-        o.writes[2] = {a->v + a->from, bytes};
-    }
-    cuda_together(d, &o);
-}
-
-extern "C" void cuda_sgd(struct device *d, size_t from, size_t len, void *theta, const void *g,
-                         double scale, double lr)
-{
-    struct step_args args = {.from = from,
-                             .end = from + len,
-                             .theta = (float *)theta,
-                             .g = (const float *)g,
-                             .scale = scale,
-                             .lr = lr};
-    take_step(d, (const void *)sgd_kernel, &args, "sgd");
-}
-
-extern "C" void cuda_adam(struct device *d, size_t from, size_t len, void *theta, void *m, void *v,
-                          const void *g, double scale, const struct adam *a,
-                          const struct adam_rates *now)
-{
-    struct step_args args = {.from = from,
-                             .end = from + len,
-                             .theta = (float *)theta,
-                             .m = (float *)m,
-                             .v = (float *)v,
-                             .g = (const float *)g,
-                             .scale = scale,
-                             .beta1 = a->beta1,
-                             .beta2 = a->beta2,
-                             .now = now};
-    take_step(d, (const void *)adam_kernel, &args, "adam");
 }
