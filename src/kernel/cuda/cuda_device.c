@@ -220,12 +220,16 @@ static int images_open(struct device *d, struct images *images)
 {
     size_t size = images->type == IMAGES_U8 ? 1 : sizeof(float);
     size_t bytes = (size_t)images->items * (size_t)(images->h * images->w * images->c) * size;
+    size_t side = d->full_fp32 ? 0 : (size_t)picture_side(images->h, images->w, images->c);
+    size_t moments = (size_t)images->items * side * side * sizeof(float);
     void *at = NULL;
-    int err = alloc(d, bytes, &at);
+    int err = alloc(d, cuda_image_bytes(images) + moments, &at);
     if (err)
         return err;
     upload(d, at, images->data, bytes);
     images->data = at;
+    if (moments)
+        cuda_moments(d, images);
     return sync_device(d);
 }
 

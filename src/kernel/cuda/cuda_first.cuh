@@ -2,7 +2,7 @@
  *
  * z = W u, where u is a pixel's window: 9 taps of C channels.  Pictures stay while weights
  * change, so what batch norm asks of z follows from M, the sum of u u' over the pixels that
- * make statistics, with a one at the end of u (its column: ONE), which gather makes:
+ * make statistics, with a one at the end of u (its column: ONE), which gather brings:
  *   sum of z = W M[ONE], sum of z z = W M W'
  * Backward, with D the sum of dy u' over all pixels and N pixels that make statistics:
  *   sum of dy = D[ONE], sum of dy xh = s (W D' - mu D[ONE])

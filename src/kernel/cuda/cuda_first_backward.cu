@@ -306,7 +306,7 @@ template <int SHAPE> static void launch(struct device *d, struct conv_args *a)
     cuda_launch(d, (const void *)first_backward_kernel<fix_norm<SHAPE>, W>, g, a, "first backward");
 }
 
-/* Launches it where gather has made the moments. */
+/* Launches it where gather has brought the moments. */
 extern "C" bool cuda_first_backward(struct device *d, struct conv_args *a)
 {
     if (!by_moments(d, &a->l) || a->stat == 0)

@@ -238,7 +238,7 @@ template <int SHAPE> static void launch(struct device *d, struct conv_args *a, b
     cuda_launch(d, kernel, g, a, CUDA_FORWARD);
 }
 
-/* Launches it where gather has made the moments.  keep_z: tangents will follow. */
+/* Launches it where gather has brought the moments.  keep_z: tangents will follow. */
 extern "C" bool cuda_first_forward(struct device *d, struct conv_args *a, bool keep_z)
 {
     if (!by_moments(d, &a->l) || a->stat == 0)

@@ -1,10 +1,12 @@
 /* cuda_gather.cu - pictures gathered by index; for first layers that want them
- * (cuda_first.cuh), with the second moments of each picture's windows. */
+ * (cuda_first.cuh), with the second moments of each picture's windows, which are made once,
+ * when pictures are opened, and lie behind them. */
 #include "cuda_first.cuh"
 
 struct gather_args {
     struct images from;
     const int32_t *index;
+    const float *made; /* (items, side, side) */
     float *x, *moments;
     int c; /* with padding */
     bool full_fp32;
@@ -218,37 +220,90 @@ keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, fl
     }
 }
 
+/* Of every picture; blockIdx = (item, band). */
+template <class W>
+static __global__ void __launch_bounds__(THREADS, 5)
+    moments_kernel(const __grid_constant__ struct gather_args a)
+{
+    extern __shared__ __align__(16) float dynamic[];
+    int item = blockIdx.x / band<W>::bands;
+    int first = 2 * (blockIdx.x % band<W>::bands) * band<W>::tall;
+    float acc[W::side / 16][W::side / 8][4] = {};
+    wait_for_previous();
+    read_picture<W>(a.from, item, first - 1, dynamic);
+    __syncthreads();
+    multiply_windows<W>(dynamic, acc);
+    __syncthreads();
+    keep_moments<W>(acc, dynamic, a.moments + (size_t)item * W::side * W::side);
+}
+
+/* Four of the moments of a picture; of no picture, which is black, those of ones alone. */
+template <class W>
+static __device__ __forceinline__ float4 moments_of(const float *made, int32_t item, int at)
+{
+    enum { ONES = W::one * W::side + W::one };
+    if (item >= 0)
+        return __ldg((const float4 *)(made + (size_t)item * W::side * W::side + at));
+    float ones = at == ONES / 4 * 4 ? W::K::conv_h * W::K::conv_w : 0;
+    return make_float4(ONES % 4 == 0 ? ones : 0, ONES % 4 == 1 ? ones : 0, ONES % 4 == 2 ? ones : 0,
+                       ONES % 4 == 3 ? ones : 0);
+}
+
 /* Pictures and their moments; blockIdx = (image, band).  Nobody writes what they come from:
  * they are read before the kernel before, which may still read x, has ended. */
 template <class W>
 static __global__ void __launch_bounds__(THREADS, 5)
     gather_moments_kernel(const __grid_constant__ struct gather_args a)
 {
+    enum { EACH = W::side * W::side / band<W>::bands }; /* moments that a band brings */
+    static_assert(EACH / 4 <= THREADS, "four a thread");
     extern __shared__ __align__(16) float dynamic[];
-    int image = blockIdx.x / band<W>::bands;
-    int first = 2 * (blockIdx.x % band<W>::bands) * band<W>::tall;
-    float acc[W::side / 16][W::side / 8][4] = {};
-    read_picture<W>(a.from, a.index[image], first - 1, dynamic);
+    int image = blockIdx.x / band<W>::bands, rank = blockIdx.x % band<W>::bands;
+    int first = 2 * rank * band<W>::tall, at = rank * EACH + 4 * threadIdx.x;
+    bool brings = 4 * threadIdx.x < EACH;
+    int32_t item = a.index[image];
+    float4 moments = brings ? moments_of<W>(a.made, item, at) : float4{};
+    read_picture<W>(a.from, item, first - 1, dynamic);
     __syncthreads();
-    multiply_windows<W>(dynamic, acc);
     wait_for_previous();
     write_band<W>(dynamic, a.x + ((size_t)image * W::K::h + first) * W::K::w * FEW);
-    __syncthreads();
-    keep_moments<W>(acc, dynamic, a.moments + (size_t)image * W::side * W::side);
+    if (brings)
+        *(float4 *)(a.moments + (size_t)image * W::side * W::side + at) = moments;
 }
 
 template <int SHAPE>
 static void gather_moments(struct device *d, const struct batch *b, struct gather_args *a)
 {
     using W = window<SHAPE>;
-    size_t images = (size_t)(b->tasks * b->n), sums = (WARPS + band<W>::bands) * W::side * W::side;
-    size_t picture = band<W>::floats;
+    size_t images = (size_t)(b->tasks * b->n);
     struct grid g = {.x = (unsigned)images * band<W>::bands,
+                     .threads = THREADS,
+                     .shared = band<W>::floats * sizeof(float)};
+    a->moments = a->x + images * W::K::h * W::K::w * FEW;
+    cuda_launch(d, (const void *)gather_moments_kernel<W>, g, a, CUDA_GATHER);
+}
+
+template <int SHAPE> static void make_moments(struct device *d, struct gather_args *a)
+{
+    using W = window<SHAPE>;
+    size_t sums = (WARPS + band<W>::bands) * W::side * W::side, picture = band<W>::floats;
+    struct grid g = {.x = (unsigned)(a->from.items * band<W>::bands),
                      .threads = THREADS,
                      .cluster = band<W>::bands,
                      .shared = (picture > sums ? picture : sums) * sizeof(float)};
-    a->moments = a->x + images * W::K::h * W::K::w * FEW;
-    cuda_launch(d, (const void *)gather_moments_kernel<W>, g, a, CUDA_GATHER);
+    cuda_launch(d, (const void *)moments_kernel<W>, g, a, "moments");
+}
+
+static float *moments_behind(const struct images *m)
+{
+    return (float *)((char *)m->data + cuda_image_bytes(m));
+}
+
+extern "C" void cuda_moments(struct device *d, const struct images *of)
+{
+    struct gather_args args = {.from = *of, .moments = moments_behind(of)};
+    (picture_side(of->h, of->w, of->c) == window<0>::side ? make_moments<0>
+                                                          : make_moments<4>)(d, &args);
 }
 
 extern "C" void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
@@ -261,6 +316,7 @@ extern "C" void cuda_gather(struct device *d, const struct layer *first, const s
                                .full_fp32 = in_fp32(d, first) || !is_conv(first)};
     if (by_moments(d, first)) {
         bool gray = moments_side(first) == window<0>::side;
+        args.made = moments_behind(from);
         (gray ? gather_moments<0> : gather_moments<4>)(d, b, &args);
         return;
     }

@@ -265,7 +265,7 @@ static void conv_plan(const struct device *d, const struct layer_call *c, struct
     plan->dz = picture_of(l->conv_h, l->conv_w, channels(l->out_c), s == 1, l->conv_h + border,
                           l->conv_w + border);
     int tasks = max_int(1, tasks_of(d, c));
-    plan->norm_splits = splits_of(d->blocks / (tasks * slices(l->out_c)), outputs, 256, 1);
+    plan->norm_splits = splits_of(d->blocks / (tasks * slices(l->out_c)), outputs, 128, 1);
     /* First layers: forward by slices of 32 channels, two blocks a multiprocessor; backward by
      * two slices, a block as large as one.  No part under half of what a block has in hand. */
     plan->first_splits = splits_of(d->blocks / (tasks * ceil_div(l->out_c, 32)), outputs, 128, 1);

@@ -114,15 +114,20 @@ static inline bool in_fp32(const struct device *d, const struct layer *l)
     return d->full_fp32 || l->exact;
 }
 
-/* The side of the second moments that gather leaves behind the pictures, image by image, for a
- * first layer that works by them (cuda_first.cuh), or 0.  Such are shapes 0 and 4 of
- * cuda_shape.cuh: Omniglot, of one channel, and mini-ImageNet, of three. */
+/* The side of the second moments that pictures have behind them (cuda_gather.cu), or 0: those of
+ * Omniglot, of one channel, and mini-ImageNet, of three. */
+static inline int picture_side(int h, int w, int c)
+{
+    return h == 28 && w == 28 && c == 1 ? 16 : h == 84 && w == 84 && c == 3 ? 32 : 0;
+}
+
+/* The same for a first layer that works by them (cuda_first.cuh): shapes 0 and 4 of
+ * cuda_shape.cuh.  Gather leaves them behind the pictures, image by image. */
 static inline int moments_side(const struct layer *l)
 {
-    bool strided = is_conv(l) && l->stride == 2 && !l->pool && l->in_h == l->in_w;
-    if (strided && l->in_h == 28 && l->in_c == 1 && l->out_c == 64)
-        return 16;
-    return strided && l->in_h == 84 && l->in_c == 3 && l->out_c == 32 ? 32 : 0;
+    int side = picture_side(l->in_h, l->in_w, l->in_c);
+    bool made_for = is_conv(l) && l->stride == 2 && !l->pool && l->out_c == (side == 16 ? 64 : 32);
+    return made_for ? side : 0;
 }
 
 static inline bool by_moments(const struct device *d, const struct layer *l)
@@ -168,6 +173,13 @@ size_t cuda_scratch_bytes(const struct layer *layers, int n, const struct batch 
 void *cuda_out(const struct layer *l, const struct batch *b, void *cache);
 void *cuda_dout(const struct layer *l, const struct batch *b, void *cache);
 
+/* Bytes of all pictures, which moments may follow. */
+static inline size_t cuda_image_bytes(const struct images *m)
+{
+    size_t size = m->type == 0 ? 1 : sizeof(float); /* IMAGES_U8, whose name C++ does not see */
+    return ((size_t)m->items * (size_t)(m->h * m->w * m->c) * size + 15) / 16 * 16;
+}
+void cuda_moments(struct device *d, const struct images *of); /* makes them */
 void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
                  const struct images *from, const int32_t *index, void *x);
 void cuda_rows(struct device *d, const struct layer *l, const struct batch *b, const void *out,

@@ -84,10 +84,10 @@ static __device__ __forceinline__ void take_update(const struct update &u, size_
     u.theta[i] = b.theta - (float)(u.now->rate * m / (sqrt(v) + u.now->eps));
 }
 
-/* Tasks in their order, half a meta-batch of 32 under way together. */
+/* Tasks in their order, a meta-batch of 32 under way together. */
 static __device__ void sum_tasks(const struct operation &o)
 {
-    enum { BATCH = 16 };
+    enum { BATCH = 32 };
     float *to = (float *)o.to.at;
     for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < o.len; i += gridDim.x * THREADS) {
         const float *x = (const float *)o.x.at + i;
