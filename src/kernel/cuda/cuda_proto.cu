@@ -7,6 +7,7 @@
  * lies between those, and nowhere else.
  */
 #include "cuda_proto.cuh"
+#include "cuda_shape.cuh"
 
 /* ---- batch norm ---- */
 
@@ -30,8 +31,10 @@ static __device__ __forceinline__ void stage_z(const struct proto_args &a,
                                                const struct proto_task &k)
 {
     int support = a.support.count * a.len, query = a.query.count * a.len;
+#pragma unroll 1
     for (int i = threadIdx.x * 4; i < support; i += PROTO_THREADS * 4)
         copy16(k.z + i, a.conv.cache.z + k.s_at + i, true);
+#pragma unroll 1
     for (int i = threadIdx.x * 4; i < query; i += PROTO_THREADS * 4)
         copy16(k.z + support + i, a.conv.cache.z + k.q_at + i, true);
 }
@@ -56,11 +59,16 @@ static __device__ __forceinline__ void begin(const struct proto_args &a, const s
     __syncthreads();
 }
 
-template <enum staged STAGED, bool FULL>
+/* FIX: what is known of the layer; a known one has all its outputs as features. */
+template <enum staged STAGED, bool FULL, class FIX = any_shape>
 static __global__ void __launch_bounds__(PROTO_THREADS)
-    proto_kernel(const __grid_constant__ struct proto_args a)
+    proto_kernel(const __grid_constant__ struct proto_args given)
 {
     extern __shared__ __align__(128) float dynamic[];
+    struct proto_args a = given;
+    FIX::in(a.conv);
+    if (FIX::known)
+        a.len = a.conv.l.out_h * a.conv.l.out_w * a.conv.out_c;
     struct proto_task k = task_of(a, blockIdx.x);
     proto_layout(a, &k, dynamic, STAGED);
     const struct tail_norm t = STAGED == WITH_NORM ? crew_of(a, k) : tail_norm{};
@@ -73,6 +81,7 @@ static __global__ void __launch_bounds__(PROTO_THREADS)
         wait_for_previous();
     begin<STAGED>(a, k, t);
     bool adds = threadIdx.x / 32 == PROTO_WARPS - 1; /* the warp with the least to pull */
+#pragma unroll 1
     for (int first = 0;; first += QUERIES) {
         int queries = min((int)QUERIES, a.query.count - first);
         put_rows(a, k, first, queries, weight);
@@ -95,13 +104,23 @@ extern "C" size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways)
     return (size_t)tasks * 2 * (size_t)ways * out_floats(l) * sizeof(float);
 }
 
+static const void *kernel_with_norm(const struct device *d, const struct proto_args *a)
+{
+    if (in_fp32(d, &a->conv.l))
+        return (const void *)proto_kernel<WITH_NORM, true>;
+    if (fixed<fix_norm<3>>(&a->conv))
+        return (const void *)proto_kernel<WITH_NORM, false, fix_norm<3>>;
+    if (fixed<fix_norm<7>>(&a->conv))
+        return (const void *)proto_kernel<WITH_NORM, false, fix_norm<7>>;
+    return (const void *)proto_kernel<WITH_NORM, false>;
+}
+
 static void launch(struct device *d, struct proto_args *a, enum staged staged)
 {
     struct proto_task k;
-    const void *kernel = staged == NOTHING        ? (const void *)proto_kernel<NOTHING, false>
-                         : staged == FEATURES     ? (const void *)proto_kernel<FEATURES, false>
-                         : in_fp32(d, &a->conv.l) ? (const void *)proto_kernel<WITH_NORM, true>
-                                                  : (const void *)proto_kernel<WITH_NORM, false>;
+    const void *kernel = staged == NOTHING    ? (const void *)proto_kernel<NOTHING, false>
+                         : staged == FEATURES ? (const void *)proto_kernel<FEATURES, false>
+                                              : kernel_with_norm(d, a);
     struct grid g = {.x = (unsigned)a->query.tasks,
                      .threads = PROTO_THREADS,
                      .shared = proto_layout(*a, &k, NULL, staged)};

@@ -136,8 +136,10 @@ static __device__ __forceinline__ void find_members(const struct proto_args &a,
                                                     const struct proto_task &k)
 {
     int lane = threadIdx.x % 32;
+#pragma unroll 1
     for (int w = threadIdx.x / 32; w <= a.ways; w += PROTO_WARPS) {
         int made = 0;
+#pragma unroll 1
         for (int word = 0; word < a.words; word++) {
             int i = word * 32 + lane, y = i < a.support.count ? k.sy[i] : a.ways + 1;
             uint32_t bits = __ballot_sync(~0u, (y < 0 ? a.ways : y) == w);
@@ -155,7 +157,9 @@ template <class VISIT>
 static __device__ __forceinline__ void each_member(const struct proto_args &a,
                                                    const struct proto_task &k, int w, VISIT visit)
 {
+#pragma unroll 1
     for (int word = 0; word < a.words; word++)
+#pragma unroll 1
         for (uint32_t left = k.members[w * a.words + word]; left; left &= left - 1)
             visit(word * 32 + __ffs(left) - 1);
 }
@@ -165,6 +169,7 @@ static __device__ __forceinline__ double labelled_weight(const struct proto_args
                                                          const int32_t *labels)
 {
     int labelled = 0, lane = threadIdx.x % 32;
+#pragma unroll 1
     for (int i = 0; i < a.query.count; i += 32)
         labelled += __popc(__ballot_sync(~0u, i + lane < a.query.count && labels[i + lane] >= 0));
     return labelled > 0 ? 1.0 / labelled : 1;
@@ -176,12 +181,14 @@ static __device__ __forceinline__ void stage_features(const struct proto_args &a
                                                       const struct proto_task &k)
 {
     int quads = a.len / 4;
+#pragma unroll 1
     for (int at = threadIdx.x; at < a.ways * quads; at += PROTO_THREADS) {
         int j = at % quads * 4;
         each_member(a, k, at / quads, [&](int i) {
             copy16(k.support + i * a.len + j, k.s + (size_t)i * a.len + j, true);
         });
     }
+#pragma unroll 1
     for (int i = threadIdx.x * 4; i < a.query.count * a.len; i += PROTO_THREADS * 4)
         copy16(k.query + i, k.q + i, true);
 }
@@ -191,6 +198,7 @@ static __device__ __forceinline__ void put_prototypes(const struct proto_args &a
                                                       const struct proto_task &k)
 {
     int quads = a.len / 4;
+#pragma unroll 1
     for (int at = threadIdx.x; at < a.ways * quads; at += PROTO_THREADS) {
         int w = at / quads, j = at % quads * 4;
         float4 sum = {};
@@ -228,9 +236,11 @@ static __device__ __forceinline__ void
 put_distances(const struct proto_args &a, const struct proto_task &k, const float *f, double *row)
 {
     int lane = threadIdx.x % 32;
+#pragma unroll 1
     for (int w0 = 0; w0 < a.ways; w0 += NEAR) {
         const float *proto = k.proto + (size_t)w0 * a.len;
         float sum[NEAR] = {};
+#pragma unroll 1
         for (int j = lane * 4; j < a.len; j += 128) {
             float4 x = quad_at(f + j), p[NEAR];
 #pragma unroll
@@ -255,11 +265,13 @@ static __device__ __forceinline__ void softmax_row(const struct proto_args &a,
 {
     int lane = threadIdx.x % 32;
     uint32_t nearest = ~0u; /* as floats from 0 on are ordered, so are their bits */
+#pragma unroll 1
     for (int j = lane; j < a.ways; j += 32)
         nearest = min(nearest, __float_as_uint((float)row[j]));
     double least = __uint_as_float(__reduce_min_sync(~0u, nearest)), sum = 0;
     double beyond = y < 0 ? 0 : row[y] - least;
     __syncwarp();
+#pragma unroll 1
     for (int j = lane; j < a.ways; j += 32) {
         if (k.logits)
             k.logits[out + j] = -(float)row[j];
@@ -267,6 +279,7 @@ static __device__ __forceinline__ void softmax_row(const struct proto_args &a,
         sum += row[j];
     }
     sum = warp_total(sum);
+#pragma unroll 1
     for (int j = lane; j < a.ways; j += 32) {
         double p = row[j] / sum;
         k.probs[out + j] = (float)p;
@@ -283,6 +296,7 @@ static __device__ __forceinline__ void put_rows(const struct proto_args &a,
                                                 double weight)
 {
     double *row = k.rows + threadIdx.x / 32 * a.ways;
+#pragma unroll 1
     for (int i = threadIdx.x / 32; i < queries; i += PROTO_WARPS) {
         int y = k.qy[first + i];
         put_distances(a, k, k.query + (size_t)(first + i) * a.len, row);
@@ -310,66 +324,53 @@ static __device__ __forceinline__ void put_quad(float *to, float *kept, size_t a
         *(float4 *)(kept + at) = v;
 }
 
-/* Adds the lot's part of prototypes w0...'s gradients, columns j...; after the last lot each
- * image of the support has its share. */
+/* The gradients of a class: kept for the next lot or, after the last, shared by its images. */
 template <bool KEEP>
-static __device__ __forceinline__ void pull_ways(const struct proto_args &a,
-                                                 const struct proto_task &k, int first, int queries,
-                                                 int w0, int j)
+static __device__ __forceinline__ void put_class(const struct proto_args &a,
+                                                 const struct proto_task &k, bool last, int w,
+                                                 int j, float4 sum)
 {
-    float4 p[TILE], sum[TILE];
-    float share[TILE];
-    int w[TILE];
-#pragma unroll
-    for (int r = 0; r < TILE; r++) {
-        w[r] = min(w0 + r, a.ways - 1);
-        share[r] = k.shares[w[r]];
-        p[r] = quad_at(k.proto + (size_t)w[r] * a.len + j);
-        sum[r] = first > 0 ? quad_at(k.dproto + (size_t)w[r] * a.len + j) : float4{};
+    if (!last) {
+        *(float4 *)(k.dproto + (size_t)w * a.len + j) = sum;
+        return;
     }
-#pragma unroll 2
-    for (int i = 0; i < queries; i++) {
-        float4 x = quad_at(k.query + (size_t)(first + i) * a.len + j);
-#pragma unroll
-        for (int r = 0; r < TILE; r++)
-            pull4(sum[r], k.pull[i * a.ways + w[r]], x, p[r]);
-    }
-#pragma unroll
-    for (int r = 0; r < TILE && w0 + r < a.ways; r++)
-        if (first + queries < a.query.count) {
-            *(float4 *)(k.dproto + (size_t)w[r] * a.len + j) = sum[r];
-        } else {
-            float4 each = times(sum[r], share[r]);
-            each_member(a, k, w[r],
-                        [&](int i) { put_quad<KEEP>(k.ds, k.kept, (size_t)i * a.len + j, each); });
-        }
+    float4 each = times(sum, k.shares[w]);
+    each_member(a, k, w, [&](int i) { put_quad<KEEP>(k.ds, k.kept, (size_t)i * a.len + j, each); });
 }
 
-/* Gradients of queries i0... of the lot, columns j... */
+/* The lot's gradients, columns j..., of prototypes r0... or of its queries r0...: each is pulled
+ * to all of the others.  One code for both: it is executed once, and waited for. */
 template <bool KEEP>
-static __device__ __forceinline__ void pull_queries(const struct proto_args &a,
-                                                    const struct proto_task &k, int first,
-                                                    int queries, int i0, int j)
+static __device__ __forceinline__ void pull_tile(const struct proto_args &a,
+                                                 const struct proto_task &k, int first, int queries,
+                                                 bool ways, int r0, int j)
 {
-    float4 x[TILE], sum[TILE];
-    int i[TILE];
+    const float *query = k.query + (size_t)first * a.len + j, *proto = k.proto + j;
+    const float *own = ways ? proto : query, *others = ways ? query : proto;
+    int rows = ways ? a.ways : queries, n = ways ? queries : a.ways;
+    int across = ways ? 1 : a.ways, down = ways ? a.ways : 1; /* in k.pull */
+    float4 from[TILE], sum[TILE];
+    int row[TILE];
 #pragma unroll
     for (int r = 0; r < TILE; r++) {
-        i[r] = min(i0 + r, queries - 1);
-        x[r] = quad_at(k.query + (size_t)(first + i[r]) * a.len + j);
-        sum[r] = float4{};
+        row[r] = min(r0 + r, rows - 1);
+        from[r] = quad_at(own + (size_t)row[r] * a.len);
+        sum[r] = ways && first > 0 ? quad_at(k.dproto + (size_t)row[r] * a.len + j) : float4{};
     }
 #pragma unroll 2
-    for (int w = 0; w < a.ways; w++) {
-        float4 p = quad_at(k.proto + (size_t)w * a.len + j);
+    for (int i = 0; i < n; i++) {
+        float4 to = quad_at(others + (size_t)i * a.len);
 #pragma unroll
         for (int r = 0; r < TILE; r++)
-            pull4(sum[r], k.pull[i[r] * a.ways + w], p, x[r]);
+            pull4(sum[r], k.pull[i * down + row[r] * across], to, from[r]);
     }
 #pragma unroll
-    for (int r = 0; r < TILE && i0 + r < queries; r++)
-        put_quad<KEEP>(k.dq, k.kept + a.support.count * a.len, (size_t)(first + i[r]) * a.len + j,
-                       sum[r]);
+    for (int r = 0; r < TILE && r0 + r < rows; r++)
+        if (ways)
+            put_class<KEEP>(a, k, first + queries >= a.query.count, row[r], j, sum[r]);
+        else
+            put_quad<KEEP>(k.dq, k.kept + a.support.count * a.len,
+                           (size_t)(first + row[r]) * a.len + j, sum[r]);
 }
 
 /* All of a lot; the prototypes' first, which take longer and are always the same thread's. */
@@ -379,12 +380,11 @@ static __device__ __forceinline__ void pull_lot(const struct proto_args &a,
 {
     int quads = a.len / 4, ways = (a.ways + TILE - 1) / TILE;
     int tiles = ways + (queries + TILE - 1) / TILE;
+#pragma unroll 1
     for (int at = threadIdx.x; at < tiles * quads; at += PROTO_THREADS) {
         int tile = at / quads, j = at % quads * 4;
-        if (tile < ways)
-            pull_ways<KEEP>(a, k, first, queries, tile * TILE, j);
-        else
-            pull_queries<KEEP>(a, k, first, queries, (tile - ways) * TILE, j);
+        pull_tile<KEEP>(a, k, first, queries, tile < ways,
+                        (tile < ways ? tile : tile - ways) * TILE, j);
     }
 }
 
@@ -394,6 +394,7 @@ static __device__ __forceinline__ void clear_others(const struct proto_args &a,
                                                     const struct proto_task &k)
 {
     each_member(a, k, a.ways, [&](int i) {
+#pragma unroll 1
         for (int j = threadIdx.x * 4; j < a.len; j += PROTO_THREADS * 4)
             put_quad<KEEP>(k.ds, k.kept, (size_t)i * a.len + j, float4{});
     });

@@ -72,27 +72,21 @@ static bool joins_its_sum(struct together *t, const struct operation *o)
 void cuda_together_flush(struct device *d)
 {
     struct together *t = d->together;
-    int n = t->n, tasks = 1;
-    for (int i = 0; i < n; i++)
-        if (t->of[i].kind != VECTOR_SUM && t->of[i].tasks > tasks)
-            tasks = t->of[i].tasks;
+    int n = t->n;
     t->n = 0;
     if (n > 0)
-        cuda_vectors(d, t->of, n, t->x, tasks);
+        cuda_vectors(d, t->of, n);
 }
 
-void cuda_together(struct device *d, const struct operation *o, unsigned x)
+void cuda_together(struct device *d, const struct operation *o)
 {
     struct together *t = d->together;
-    if (x == 0 || joins_its_sum(t, o))
+    if (o->blocks == 0 || joins_its_sum(t, o))
         return;
     if (t->n == TOGETHER || !independent_of_all(t, o))
         cuda_together_flush(d);
-    if (t->n == 0) {
+    if (t->n == 0)
         cuda_flush(d); /* what was noted elsewhere comes before */
-        t->x = 0;
-    }
-    t->x = x > t->x ? x : t->x;
     t->touched[t->n] = touched_by(o);
     t->of[t->n++] = *o;
     d->latest = "vectors"; /* for those who ask before they launch */

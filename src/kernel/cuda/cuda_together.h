@@ -24,6 +24,7 @@ struct update {
 struct operation {
     enum { VECTOR_AXPY, VECTOR_AXPY4, VECTOR_SUM } kind;
     int tasks;
+    unsigned blocks; /* of threads: each task's of an axpy, all of a sum */
     size_t len;
     /* axpy: to = y + a x, each task's; AXPY4 by fours.  Sum: to = x of all tasks, added to what
      * was there if `add`, or only for the update where to.at is NULL. */
@@ -45,7 +46,6 @@ struct touched {
 /* What is noted. */
 struct together {
     int n;
-    unsigned x; /* blocks of the largest, for a task */
     struct operation of[TOGETHER];
     struct touched touched[TOGETHER];
 };
@@ -53,9 +53,9 @@ struct together {
 #ifdef __cplusplus
 extern "C" {
 #endif
-void cuda_together(struct device *d, const struct operation *o, unsigned x);
+void cuda_together(struct device *d, const struct operation *o);
 /* Launches n of them, none of which depends on another: cuda_vector.cu. */
-void cuda_vectors(struct device *d, const struct operation *of, int n, unsigned x, int tasks);
+void cuda_vectors(struct device *d, const struct operation *of, int n);
 #ifdef __cplusplus
 }
 #endif

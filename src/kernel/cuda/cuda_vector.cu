@@ -22,22 +22,22 @@ static __device__ __forceinline__ float *vector_at(const struct vec &v, int task
     return (float *)v.at + task * v.stride;
 }
 
-static __device__ void axpy(const struct operation &o, int task)
+static __device__ void axpy(const struct operation &o, int task, int block)
 {
     float *to = vector_at(o.to, task);
     const float *y = vector_at(o.y, task), *x = vector_at(o.x, task);
-    for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < o.len; i += gridDim.x * THREADS)
+    for (size_t i = block * THREADS + threadIdx.x; i < o.len; i += o.blocks * THREADS)
         to[i] = fmaf(o.a, x[i], y[i]);
 }
 
 enum { AXPY_EACH = 4 }; /* fours of a thread, under way together */
 
-static __device__ void axpy4(const struct operation &o, int task)
+static __device__ void axpy4(const struct operation &o, int task, int block)
 {
     float4 *to = (float4 *)vector_at(o.to, task);
     const float4 *y = (const float4 *)vector_at(o.y, task),
                  *x = (const float4 *)vector_at(o.x, task);
-    size_t first = (size_t)blockIdx.x * (THREADS * AXPY_EACH) + threadIdx.x, len = o.len / 4;
+    size_t first = (size_t)block * (THREADS * AXPY_EACH) + threadIdx.x, len = o.len / 4;
     float4 u[AXPY_EACH], v[AXPY_EACH];
 #pragma unroll
     for (int k = 0; k < AXPY_EACH; k++)
@@ -85,11 +85,11 @@ static __device__ __forceinline__ void take_update(const struct update &u, size_
 }
 
 /* Tasks in their order, a meta-batch of 32 under way together. */
-static __device__ void sum_tasks(const struct operation &o)
+static __device__ void sum_tasks(const struct operation &o, int block)
 {
     enum { BATCH = 32 };
     float *to = (float *)o.to.at;
-    for (size_t i = blockIdx.x * THREADS + threadIdx.x; i < o.len; i += gridDim.x * THREADS) {
+    for (size_t i = block * THREADS + threadIdx.x; i < o.len; i += o.blocks * THREADS) {
         const float *x = (const float *)o.x.at + i;
         struct before b = before_update(o.then, i);
         float sum = o.add ? to[i] : 0, v[BATCH];
@@ -112,32 +112,38 @@ struct vectors_args {
     struct operation of[TOGETHER];
 };
 
-/* Blocks: (elements, tasks of an axpy, operations). */
+static __host__ __device__ __forceinline__ int blocks_of(const struct operation &o)
+{
+    return (int)o.blocks * (o.kind == o.VECTOR_SUM ? 1 : o.tasks);
+}
+
+/* Blocks: one operation's after the other's. */
 static __global__ void __launch_bounds__(THREADS)
     vectors_kernel(const __grid_constant__ struct vectors_args a)
 {
-    const struct operation &o = a.of[blockIdx.z];
-    int task = (int)blockIdx.y;
+    int i = 0, block = (int)blockIdx.x;
+#pragma unroll 1
+    for (; block >= blocks_of(a.of[i]); i++)
+        block -= blocks_of(a.of[i]);
+    const struct operation &o = a.of[i];
     wait_for_previous();
-    if (o.kind == o.VECTOR_SUM) {
-        if (task == 0)
-            sum_tasks(o);
-    } else if (task < o.tasks) {
-        if (o.kind == o.VECTOR_AXPY4)
-            axpy4(o, task);
-        else
-            axpy(o, task);
-    }
+    if (o.kind == o.VECTOR_SUM)
+        sum_tasks(o, block);
+    else if (o.kind == o.VECTOR_AXPY4)
+        axpy4(o, block / o.blocks, block % o.blocks);
+    else
+        axpy(o, block / o.blocks, block % o.blocks);
 }
 
-extern "C" void cuda_vectors(struct device *d, const struct operation *of, int n, unsigned x,
-                             int tasks)
+extern "C" void cuda_vectors(struct device *d, const struct operation *of, int n)
 {
     struct vectors_args args;
     static_assert(sizeof args <= 4096, "what every kernel can be given");
     memset(&args, 0, sizeof args);
     memcpy(args.of, of, (size_t)n * sizeof *of);
-    struct grid g = {.x = x, .y = (unsigned)tasks, .z = (unsigned)n, .threads = THREADS};
+    struct grid g = {.threads = THREADS};
+    for (int i = 0; i < n; i++)
+        g.x += (unsigned)blocks_of(of[i]);
     cuda_launch(d, (const void *)vectors_kernel, g, &args, "vectors");
 }
 
@@ -147,15 +153,16 @@ extern "C" void cuda_axpy(struct device *d, int tasks, size_t len, struct vec to
     bool by4 = len % 4 == 0 && quads(to) && quads(y) && quads(x);
     struct operation o = {.tasks = tasks, .len = len, .to = to, .y = y, .x = x, .a = (float)a};
     o.kind = by4 ? o.VECTOR_AXPY4 : o.VECTOR_AXPY;
-    cuda_together(d, &o,
-                  by4 ? blocks_for((len / 4 + AXPY_EACH - 1) / AXPY_EACH, ~0u)
-                      : blocks_for(len, VECTOR_BLOCKS));
+    o.blocks = by4 ? blocks_for((len / 4 + AXPY_EACH - 1) / AXPY_EACH, ~0u)
+                   : blocks_for(len, VECTOR_BLOCKS);
+    cuda_together(d, &o);
 }
 
 static void note_sum(struct device *d, struct operation o)
 {
     o.kind = o.VECTOR_SUM;
-    cuda_together(d, &o, blocks_for(o.len, 4096));
+    o.blocks = blocks_for(o.len, 4096);
+    cuda_together(d, &o);
 }
 
 extern "C" void cuda_reduce(struct device *d, int tasks, size_t len, void *to, struct vec x,
