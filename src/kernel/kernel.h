@@ -71,11 +71,24 @@ struct norm {
     bool no_tangents; /* none of this pass will be asked for: a set may keep less of it */
 };
 
-/* One vector per task; stride 0: shared.  In elements. */
+/* One vector per task; stride 0: one for all.  In elements. */
 struct vec {
     void *at;
-    size_t stride;
+    uint32_t stride;
+    uint32_t shared; /* 0; or of vec_of_runs(), of which none is written */
 };
+
+/* A vector for every `tasks` in a row, for sets that take tasks together: that of task t is
+ * number t / tasks, which is the upper half of t * shared. */
+static inline struct vec vec_of_runs(void *at, uint32_t stride, int tasks)
+{
+    struct vec v = {at, stride, tasks > 1 ? (uint32_t)((1ull << 32) / (uint32_t)tasks + 1) : 0};
+    return v;
+}
+static inline size_t vec_number(struct vec v, int task)
+{
+    return v.shared ? (uint64_t)task * v.shared >> 32 : (size_t)task;
+}
 
 /* A step of gradient descent on the trained tensors, one vector per task:
  * to = from - rate g; or, where `moved` is set, moved += rate g and to = from - moved. */

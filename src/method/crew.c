@@ -88,8 +88,8 @@ void crews_close(struct crews *all)
 
 /* ---- a step ---- */
 
-/* What a step of `members` takes from the lane: the feed, weights and gradients of every task,
- * and what the method takes after them. */
+/* What a step of `members` takes from the lane: the feed, weights of every member, gradients of
+ * every task, and what the method takes after them. */
 struct work {
     struct shape shape;
     struct feed feed;
@@ -101,7 +101,8 @@ static void work_take(struct work *w, const struct crew *c, struct lane *lane, i
     w->shape = c->shape;
     w->shape.tasks *= members;
     feed_take(&w->feed, lane, &w->shape, c->shuffled, c->both, &c->images);
-    w->theta = vector_take(lane, w->shape.tasks);
+    struct vec weights = vector_take(lane, members);
+    w->theta = vec_of_runs(weights.at, weights.stride, c->shape.tasks);
     w->grad = vector_take(lane, w->shape.tasks);
 }
 
@@ -112,24 +113,26 @@ static int plan_lane(struct crew *c)
     struct work w;
     work_take(&w, c, &measured, c->all->most);
     c->method.ops->meta_grad(&c->method, &measured, &w.feed, c->ways,
-                             (struct vec){NULL, c->net.len}, w.grad, &p);
+                             (struct vec){.stride = c->net.len}, w.grad, &p);
     c->lane = (struct lane){.net = &c->net, .dev = c->dev};
     return lane_fit(&c->lane, &measured);
 }
 
-static struct vec from_task(const struct crew *c, struct vec v, int task)
+/* The vectors from number `first` on. */
+static struct vec from_vector(const struct crew *c, struct vec v, int first)
 {
-    return (struct vec){(char *)v.at + (size_t)task * v.stride * c->net.k->elem, v.stride};
+    return (struct vec){.at = (char *)v.at + (size_t)first * v.stride * c->net.k->elem,
+                        .stride = v.stride};
 }
 
 static void compute(struct crew *c, const struct work *w, struct prediction *p)
 {
     int each = c->shape.tasks;
     for (int i = 0; i < c->members; i++)
-        engine_spread(c->member[i].engine, c->dev, each, from_task(c, w->theta, i * each));
+        engine_lend(c->member[i].engine, c->dev, from_vector(c, w->theta, i));
     c->method.ops->meta_grad(&c->method, &c->lane, &w->feed, c->ways, w->theta, w->grad, p);
     for (int i = 0; i < c->members; i++) /* what is alike together: a GPU makes one launch of it */
-        engine_collect(c->member[i].engine, c->dev, each, from_task(c, w->grad, i * each));
+        engine_collect(c->member[i].engine, c->dev, each, from_vector(c, w->grad, i * each));
     for (int i = 0; i < c->members; i++)
         engine_collect_losses(c->member[i].engine, c->dev, each, p->loss + i * each);
     for (int i = 0; i < c->members; i++)

@@ -318,7 +318,7 @@ static void fetch_logits(struct engine *e, struct lane *lane, const struct predi
 /* Losses of a meta-batch of n tasks are left where they were made, as parts of their mean. */
 static void add_losses(struct engine *e, struct device *dev, int tasks, const float *loss, int n)
 {
-    struct vec parts = {e->loss_parts, 0}, more = {(void *)loss, 0};
+    struct vec parts = {.at = e->loss_parts}, more = {.at = (void *)loss};
     e->k->axpy(dev, 1, (size_t)tasks, parts, parts, 1.0 / n, more);
 }
 
@@ -355,8 +355,8 @@ static int shard_gradient(struct step *s, struct lane *lane, int first, int task
     feed_take(&f, lane, &shape, shuffled, both, &e->images);
     feed_fill(&f, lane, &shape, shuffled, both, lessons, &s->run, tasks);
     bool direct = tasks == 1 && !add;
-    struct vec grad = direct ? (struct vec){to, 0} : vector_take(lane, tasks);
-    struct vec theta = {vector_at(e, VECTOR_THETA), 0};
+    struct vec grad = direct ? (struct vec){.at = to} : vector_take(lane, tasks);
+    struct vec theta = {.at = vector_at(e, VECTOR_THETA)};
     int64_t same[] = {tasks,    shape.support, shape.query, f.support.count != NULL,
                       p.wanted, add,           s->update,   s->n};
     struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
@@ -428,9 +428,10 @@ static int range_piece(void *user, int piece, int lane)
     int groups = e->k->whole_shard ? 1 : groups_of(s->n);
     for (int gap = 1; gap < groups; gap *= 2)
         for (int i = 0; i + gap < groups; i += 2 * gap) {
-            struct vec a = {(char *)vector_at(e, VECTOR_SLOTS + (size_t)i) + from * e->k->elem, 0};
-            struct vec b = {
-                (char *)vector_at(e, VECTOR_SLOTS + (size_t)(i + gap)) + from * e->k->elem, 0};
+            struct vec a = {.at =
+                                (char *)vector_at(e, VECTOR_SLOTS + (size_t)i) + from * e->k->elem};
+            struct vec b = {.at = (char *)vector_at(e, VECTOR_SLOTS + (size_t)(i + gap)) +
+                                  from * e->k->elem};
             e->k->axpy(dev, 1, len, a, a, 1, b);
         }
     if (s->update && !s->updated)
@@ -486,10 +487,10 @@ int engine_step(struct engine *e, const struct lesson *tasks, int n)
     return 0;
 }
 
-void engine_spread(struct engine *e, struct device *dev, int tasks, struct vec to)
+void engine_lend(struct engine *e, struct device *dev, struct vec to)
 {
-    struct vec theta = {vector_at(e, VECTOR_THETA), 0};
-    e->k->axpy(dev, tasks, e->net.len, to, theta, 0, theta);
+    struct vec theta = {.at = vector_at(e, VECTOR_THETA)};
+    e->k->axpy(dev, 1, e->net.len, to, theta, 0, theta);
 }
 
 void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad)

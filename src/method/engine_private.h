@@ -56,11 +56,11 @@ void *engine_theta(const struct engine *e);
 /* How many of the lessons, from the first on, a device may take in one call; training: with
  * inner batches as the method has them. */
 int engine_together(const struct engine *e, const struct lesson *lessons, int n, bool training);
-/* For a crew, on its device: what a feed needs for the engine's next step; the weights to `tasks`
- * of its tasks; the sum of their gradients, and their losses, back; the update that follows, with
- * the feed's rates; and, once all that is under way, that the step is taken. */
+/* For a crew, on its device: what a feed needs for the engine's next step; its weights; the sum of
+ * its tasks' gradients, and their losses, back; the update that follows, with the feed's rates; and,
+ * once all that is under way, that the step is taken. */
 struct feed_run engine_run(const struct engine *e);
-void engine_spread(struct engine *e, struct device *dev, int tasks, struct vec to);
+void engine_lend(struct engine *e, struct device *dev, struct vec to);
 void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad);
 void engine_collect_losses(struct engine *e, struct device *dev, int tasks, const float *loss);
 void engine_update(struct engine *e, struct device *dev, int tasks, const struct adam_rates *rates);

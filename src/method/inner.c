@@ -7,7 +7,9 @@ void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec fro
     size_t tail = net->len - net->trained, skip = net->trained * net->k->elem;
     if (net->bn != BN_RUNNING || tail == 0)
         return;
-    struct vec a = {(char *)to.at + skip, to.stride}, b = {(char *)from.at + skip, from.stride};
+    struct vec a = to, b = from;
+    a.at = (char *)to.at + skip;
+    b.at = (char *)from.at + skip;
     net->k->axpy(lane->dev, tasks, tail, a, b, 0, b);
 }
 

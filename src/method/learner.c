@@ -72,8 +72,9 @@ static struct vec weights_of(const struct learner *l, int first)
 {
     struct engine *e = l->engine;
     if (!l->moved)
-        return (struct vec){engine_theta(e), 0};
-    return (struct vec){(char *)l->adapted + (size_t)first * e->net.len * e->k->elem, e->net.len};
+        return (struct vec){.at = engine_theta(e)};
+    return (struct vec){.at = (char *)l->adapted + (size_t)first * e->net.len * e->k->elem,
+                        .stride = e->net.len};
 }
 
 /* ---- sharing tasks out ---- */
@@ -114,7 +115,7 @@ static int adapt_some(struct job *j, struct lane *lane, int first, int n)
     const struct lesson *lessons = j->lessons + first;
     struct shape shape = shape_of(lessons, n);
     struct lane measure = {.net = &e->net};
-    struct vec theta = {engine_theta(e), 0}, adapted = weights_of(j->l, first);
+    struct vec theta = {.at = engine_theta(e)}, adapted = weights_of(j->l, first);
     struct feed f;
     feed_take(&f, &measure, &shape, 0, false, &e->images);
     e->method->ops->adapt(e->method, &measure, &f, theta, adapted);

@@ -121,8 +121,8 @@ static void protonet_meta_grad(const struct method *m, struct lane *lane, const 
         return;
     compare(&e, lane, f, ways, theta, out);
     if (e.twins) {
-        query =
-            (struct vec){(char *)more.at + (size_t)tasks * more.stride * net->k->elem, more.stride};
+        query = (struct vec){.at = (char *)more.at + (size_t)tasks * more.stride * net->k->elem,
+                             .stride = more.stride};
         pass_backward(&e.query, lane, theta, more);
     } else {
         pass_backward(&e.query, lane, theta, grad);

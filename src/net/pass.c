@@ -36,7 +36,7 @@ void tangent_take(struct tangent *t, struct lane *lane, const struct batch *batc
 struct vec vector_take(struct lane *lane, int tasks)
 {
     size_t len = lane->net->len;
-    return (struct vec){take(lane, (size_t)tasks * len * lane->net->k->elem), len};
+    return (struct vec){.at = take(lane, (size_t)tasks * len * lane->net->k->elem), .stride = len};
 }
 
 /* What layer i of the pass reads. */

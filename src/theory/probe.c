@@ -57,7 +57,7 @@ static int open_memory(struct probe *p)
     p->vectors_bytes = 4 * vector;
     struct vec *each[] = {&p->theta, &p->grad, &p->v, &p->hv};
     for (int i = 0; i < 4; i++)
-        *each[i] = (struct vec){(char *)p->vectors + (size_t)i * vector, 0};
+        *each[i] = (struct vec){.at = (char *)p->vectors + (size_t)i * vector};
     net_init(&p->net, p->dev, p->seed, p->theta.at);
     return 0;
 }

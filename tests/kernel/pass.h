@@ -198,7 +198,8 @@ static inline void *device_copy(struct pass *p, const void *host, size_t bytes)
 static inline struct vec vec_alloc(struct pass *p, bool own)
 {
     size_t vectors = own ? (size_t)p->batch.tasks : 1;
-    return (struct vec){device_alloc(p, vectors * p->len * p->k->elem), own ? p->len : 0};
+    return (struct vec){.at = device_alloc(p, vectors * p->len * p->k->elem),
+                        .stride = own ? p->len : 0};
 }
 
 static inline void pass_parameters(struct pass *p)

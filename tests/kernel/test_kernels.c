@@ -250,6 +250,73 @@ TEST(a_task_does_not_depend_on_those_beside_it)
         SKIP("no GPU");
 }
 
+/* The step that backward_step takes, or its parts one by one: to results. */
+static void take_step(struct pass *p, bool whole, struct descent *step, struct results *r)
+{
+    const struct kernels *k = p->k;
+    int tasks = p->batch.tasks;
+    size_t bytes = (size_t)tasks * p->len * k->elem;
+    k->zero(p->device, step->to.at, bytes);
+    if (step->moved.at)
+        k->zero(p->device, step->moved.at, bytes);
+    pass_forward(p);
+    pass_loss(p);
+    if (!whole)
+        pass_backward(p);
+    for (int i = p->n_layers - 1; whole && i >= 0; i--)
+        k->backward_step(p->device, &p->layers[i], &p->batch, p->norm,
+                         i ? pass_out(p, i - 1, false) : p->x, p->theta, p->cache[i],
+                         i ? pass_dout(p, i - 1, false) : NULL, p->grad, step, p->scratch);
+    if (!whole && step->moved.at) {
+        k->axpy(p->device, tasks, p->trained, step->moved, step->moved, step->rate, p->grad);
+        k->axpy(p->device, tasks, p->trained, step->to, step->from, -1, step->moved);
+    } else if (!whole) {
+        k->axpy(p->device, tasks, p->trained, step->to, step->from, -step->rate, p->grad);
+    }
+    keep_vector(p, r, "the weights", step->to);
+    if (step->moved.at)
+        keep_vector(p, r, "the way", step->moved);
+}
+
+/* What of all passes, and of a step, depends on whether tasks that have equal weights share them
+ * or have copies of their own. */
+static int sharing_differs(const struct kernels *k, const struct spec *s)
+{
+    static struct results shared, copied;
+    struct pass p;
+    pass_open_as(&p, k, s, (struct manner){.tf32 = true});
+    struct vec runs = vec_of_runs(p.theta.at, p.len, 5), own = vec_alloc(&p, true);
+    struct descent step = {vec_alloc(&p, true), runs, {0}, 0.25};
+    k->axpy(p.device, s->tasks, p.len, own, runs, 0, runs);
+    for (int turn = 0; turn < 2; turn++) {
+        struct results *r = turn ? &copied : &shared;
+        p.theta = step.from = turn ? own : runs;
+        run_passes(&p);
+        pass_results(&p, r);
+        take_step(&p, true, &step, r);
+    }
+    int bad = results_differ(s->name, k->name, &shared, &copied, 0);
+    results_free(&shared);
+    results_free(&copied);
+    pass_close(&p);
+    return bad;
+}
+
+TEST(tasks_may_share_weights)
+{
+    int sets = 0;
+    for (int s = 0; kernels_at(s); s++) {
+        const struct kernels *k = kernels_at(s);
+        if (!k->whole_shard || !set_usable(k))
+            continue;
+        sets++;
+        for (int i = 0; i < CROWDS; i++)
+            CHECK_EQ(sharing_differs(k, &crowds[i]), 0);
+    }
+    if (!sets)
+        SKIP("no GPU");
+}
+
 /* Padding of a set's own must hold zeros, or norms of vectors would count it. */
 TEST(a_vector_holds_nothing_but_its_tensors)
 {
@@ -301,34 +368,6 @@ TEST(passes_leave_nothing_behind)
     }
 }
 
-/* The step that backward_step takes, or its parts one by one: to results. */
-static void take_step(struct pass *p, bool whole, struct descent *step, struct results *r)
-{
-    const struct kernels *k = p->k;
-    int tasks = p->batch.tasks;
-    size_t bytes = (size_t)tasks * p->len * k->elem;
-    k->zero(p->device, step->to.at, bytes);
-    if (step->moved.at)
-        k->zero(p->device, step->moved.at, bytes);
-    pass_forward(p);
-    pass_loss(p);
-    if (!whole)
-        pass_backward(p);
-    for (int i = p->n_layers - 1; whole && i >= 0; i--)
-        k->backward_step(p->device, &p->layers[i], &p->batch, p->norm,
-                         i ? pass_out(p, i - 1, false) : p->x, p->theta, p->cache[i],
-                         i ? pass_dout(p, i - 1, false) : NULL, p->grad, step, p->scratch);
-    if (!whole && step->moved.at) {
-        k->axpy(p->device, tasks, p->trained, step->moved, step->moved, step->rate, p->grad);
-        k->axpy(p->device, tasks, p->trained, step->to, step->from, -1, step->moved);
-    } else if (!whole) {
-        k->axpy(p->device, tasks, p->trained, step->to, step->from, -step->rate, p->grad);
-    }
-    keep_vector(p, r, "the weights", step->to);
-    if (step->moved.at)
-        keep_vector(p, r, "the way", step->moved);
-}
-
 static int step_differs(const struct kernels *k, const struct spec *s, bool moved, bool tf32)
 {
     static struct results want, got;
@@ -370,5 +409,6 @@ TEST(a_step_is_a_gradient_and_a_sum)
 }
 
 TESTS(T(every_set_agrees_with_the_specification), T(tf32_agrees_away_from_kinks),
-      T(a_task_does_not_depend_on_those_beside_it), T(a_vector_holds_nothing_but_its_tensors),
-      T(passes_leave_nothing_behind), T(a_step_is_a_gradient_and_a_sum))
+      T(a_task_does_not_depend_on_those_beside_it), T(tasks_may_share_weights),
+      T(a_vector_holds_nothing_but_its_tensors), T(passes_leave_nothing_behind),
+      T(a_step_is_a_gradient_and_a_sum))

@@ -281,12 +281,18 @@ static double axpy_error(const struct kernels *k, struct device *d)
     vectors_open(&to, k, d, 1);
     vectors_open(&y, k, d, 2);
     vectors_open(&x, k, d, 3);
-    struct vec shared = {y.at.at, 0};
+    struct vec shared = {.at = y.at.at};
     double worst = 0;
     k->axpy(d, TASKS, LEN, to.at, shared, -0.3, x.at);
     for (int i = 0; i < TASKS * LEN; i++)
         to.host[i] = y.host[i % LEN] - 0.3 * x.host[i];
     worst = fmax(worst, vectors_error(&to));
+    if (k->whole_shard) { /* two tasks have the first, one the second */
+        k->axpy(d, TASKS, LEN, to.at, vec_of_runs(y.at.at, LEN, 2), -0.3, x.at);
+        for (int i = 0; i < TASKS * LEN; i++)
+            to.host[i] = y.host[i < 2 * LEN ? i % LEN : LEN + i % LEN] - 0.3 * x.host[i];
+        worst = fmax(worst, vectors_error(&to));
+    }
     k->axpy(d, TASKS, LEN - 1, x.at, to.at, 2, x.at); /* in place; the last element stays */
     for (int i = 0; i < TASKS * LEN; i++)
         x.host[i] = i % LEN == LEN - 1 ? x.host[i] : to.host[i] + 2 * x.host[i];
@@ -310,7 +316,7 @@ static double reduce_error(const struct kernels *k, struct device *d)
         worst = fmax(worst, vectors_error(&to));
     }
     enum { MANY = 35, FEW = 20, STRIDE = 3 };
-    k->reduce(d, MANY, FEW, to.at.at, (struct vec){x.at.at, STRIDE}, false);
+    k->reduce(d, MANY, FEW, to.at.at, (struct vec){.at = x.at.at, .stride = STRIDE}, false);
     for (int i = 0; i < FEW; i++) {
         to.host[i] = 0;
         for (int t = 0; t < MANY; t++)

@@ -40,8 +40,7 @@ static __device__ __forceinline__ void dense_unit(const struct dense_args &a, in
     if (rows <= 0 || o >= a.out_c)
         return;
     size_t from = ((size_t)task * a.n + i0) * a.in, to = ((size_t)task * a.n + i0) * a.out_c + o;
-    const float *w = (const float *)a.theta.at + task * a.theta.stride;
-    const float *v = (const float *)a.v.at + task * a.v.stride;
+    const float *w = weights_at(a.theta, task, 0), *v = weights_at(a.v, task, 0);
     float sum[ROWS] = {}, bias = 0;
     if (o < a.out) {
         bias = (TANGENT ? v : w)[a.bias + o];
@@ -108,8 +107,8 @@ template <bool TANGENT>
 static __device__ void dense_dx(const struct dense_args &a, int task, int i, int j)
 {
     size_t at = (size_t)task * a.n + i;
-    const float *w = (const float *)a.theta.at + task * a.theta.stride + a.weight + j;
-    const float *v = (const float *)a.v.at + task * a.v.stride + a.weight + j;
+    const float *w = weights_at(a.theta, task, a.weight + j),
+                *v = weights_at(a.v, task, a.weight + j);
     float4 sum = {};
     for (int o = 0; o < a.out; o++) {
         add4(sum, dy_at(a, TANGENT ? a.tangent.dout : a.cache.dout, at, o),

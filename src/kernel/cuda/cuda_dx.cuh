@@ -55,7 +55,9 @@ stage_item_weights(const struct conv_args &a, const struct dx_unit &u, const str
     const struct product &p = a.plan.dx;
     bool second = TANGENT && item.part >= chunks;
     int o = (item.part - (second ? chunks : 0)) * p.chunk, apart = 9 * a.in_c;
-    const float *w = tensor_at(second ? a.v : a.theta, u.task, a.l, TENSOR_WEIGHT);
+    const float *w = tensor_at(a.theta, u.task, a.l, TENSOR_WEIGHT);
+    if (second) /* a choice between vectors would be made in local memory */
+        w = task_at(a.v, u.task, a.l.offset[TENSOR_WEIGHT]);
     stage_rows<WARPS>(
         p.chunk, 9 * min((int)SLICE, a.in_c - u.c0), 9 * SLICE / 4, w + o * apart + u.c0 * 9,
         [apart](int row) { return row * apart; },

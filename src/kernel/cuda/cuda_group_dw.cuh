@@ -93,7 +93,7 @@ static __device__ __forceinline__ void copy_old(const struct conv_args &a, const
 {
     enum { BYTES = R::sums * 4, IN = R::C::K::c };
     const float *from =
-        task_at(a.sink.step.from, v.task, a.l.offset[TENSOR_WEIGHT] + (size_t)(v.c0 * 9));
+        weights_at(a.sink.step.from, v.task, a.l.offset[TENSOR_WEIGHT] + (size_t)(v.c0 * 9));
     if (v.turn > 0)
         barrier_wait(&bars->old_used, v.turn - 1 & 1);
     if (threadIdx.x % 32 == 0)

@@ -65,10 +65,11 @@ static __device__ __forceinline__ void copy_weights(const struct group_args &g, 
                                                     int chunk, uint32_t to, uint64_t *bar)
 {
     using R = forward_room<SHAPE, NT>;
+    int vector = g.layer.theta.stride ? (int)vector_number(g.layer.theta, task) : 0;
     barrier_expect(bar, 9 * R::box);
 #pragma unroll 1
     for (int i = chunk * 9; i < chunk * 9 + 9; i++)
-        copy_box(to + i * R::box, &g.w, i * WIDE, c0, g.layer.theta.stride ? task : 0, bar);
+        copy_box(to + i * R::box, &g.w, i * WIDE, c0, vector, bar);
 }
 
 template <int SHAPE, int NT>
@@ -294,11 +295,11 @@ static __global__ void __launch_bounds__(GROUP_THREADS, 1)
 template <int SHAPE, int NT> static struct box weights_of(const struct conv_args *a)
 {
     using K = known<SHAPE>;
-    bool each = a->theta.stride > 0; /* task has its own */
+    bool several = a->theta.stride > 0; /* vectors, a task's own or not: no more than tasks */
     return {(const float *)a->theta.at + a->l.offset[TENSOR_WEIGHT],
             3,
-            {9 * K::c, K::filters, each ? (size_t)a->tasks : 1},
-            {1, 9 * K::c, each ? (size_t)a->theta.stride : 9 * K::c * K::filters},
+            {9 * K::c, K::filters, several ? (size_t)a->tasks : 1},
+            {1, 9 * K::c, several ? (size_t)a->theta.stride : 9 * K::c * K::filters},
             {WIDE, 8 * NT, 1},
             {1, 1, 1}};
 }

@@ -67,7 +67,7 @@ static __device__ __forceinline__ void load_few_values(const struct tail_args &a
         t.labels[i] = labels[i];
 #pragma unroll 1
     for (int o = TAIL_THREADS - 1 - threadIdx.x; o < k.out; o += TAIL_THREADS)
-        t.bias[o] = *task_at(k.theta, task, k.bias + o);
+        t.bias[o] = *weights_at(k.theta, task, k.bias + o);
 }
 
 /* Four sums over the warp at once: lane 8 r is left with the r-th, and so are those after it. */
@@ -182,7 +182,7 @@ static __global__ void __launch_bounds__(TAIL_THREADS, 1)
     tail_layout(a, &t, dynamic);
     if (!a.early)
         wait_for_previous();
-    stage(t.w, task_at(k.theta, task, k.weight), k.out * k.in);
+    stage(t.w, weights_at(k.theta, task, k.weight), k.out * k.in);
     if (a.early)
         wait_for_previous();
     int n = k.count ? k.count[task] : k.n;

@@ -378,10 +378,27 @@ static __device__ __forceinline__ void cluster_ends(int splits)
 
 /* ---- channels ---- */
 
+/* In the task's own vector. */
+static __device__ __forceinline__ float *task_at(const struct vec &v, int task, size_t at)
+{
+    return (float *)v.at + (size_t)task * v.stride + at;
+}
+
+/* The same of weights, which tasks may share: to be read. */
+static __device__ __forceinline__ uint32_t vector_number(const struct vec &v, int task)
+{
+    return v.shared ? __umulhi((uint32_t)task, v.shared) : (uint32_t)task;
+}
+
+static __device__ __forceinline__ const float *weights_at(const struct vec &v, int task, size_t at)
+{
+    return (const float *)v.at + (size_t)vector_number(v, task) * v.stride + at;
+}
+
 static __device__ __forceinline__ const float *tensor_at(const struct vec &v, int task,
                                                          const struct layer &l, int which)
 {
-    return (const float *)v.at + (size_t)task * v.stride + l.offset[which];
+    return weights_at(v, task, l.offset[which]);
 }
 
 static __device__ __forceinline__ float *stat_at(const struct conv_args &a, const struct cache &k,
@@ -407,11 +424,6 @@ static __device__ __forceinline__ void store4(float *to, const float *v)
 }
 
 /* ---- gradients ---- */
-
-static __device__ __forceinline__ float *task_at(const struct vec &v, int task, size_t at)
-{
-    return (float *)v.at + (size_t)task * v.stride + at;
-}
 
 /* What a step reads of the weights it changes: N times C of them. */
 template <int N, int C> struct olds {
@@ -452,7 +464,7 @@ static __device__ __forceinline__ void sink_begin(const struct sink &s, int task
 #pragma unroll
     for (int i = 0; i < N; i++)
         if (real[i] && s.step.to.at) {
-            load_some<C>(old.from[i], task_at(s.step.from, task, at[i]));
+            load_some<C>(old.from[i], weights_at(s.step.from, task, at[i]));
             if (s.step.moved.at)
                 load_some<C>(old.way[i], task_at(s.step.moved, task, at[i]));
         }

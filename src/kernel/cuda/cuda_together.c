@@ -3,7 +3,7 @@
 
 static struct span vectors(const struct vec *v, int tasks, size_t len)
 {
-    size_t floats = v->at ? (size_t)(tasks - 1) * v->stride + len : 0;
+    size_t floats = v->at ? vec_number(*v, tasks - 1) * v->stride + len : 0;
     return (struct span){v->at, floats * sizeof(float)};
 }
 

@@ -17,15 +17,10 @@ static bool quads(const struct vec &v)
     return (uintptr_t)v.at % 16 == 0 && v.stride % 4 == 0;
 }
 
-static __device__ __forceinline__ float *vector_at(const struct vec &v, int task)
-{
-    return (float *)v.at + task * v.stride;
-}
-
 static __device__ void axpy(const struct operation &o, int task, int block)
 {
-    float *to = vector_at(o.to, task);
-    const float *y = vector_at(o.y, task), *x = vector_at(o.x, task);
+    float *to = task_at(o.to, task, 0);
+    const float *y = weights_at(o.y, task, 0), *x = weights_at(o.x, task, 0);
     for (size_t i = block * THREADS + threadIdx.x; i < o.len; i += o.blocks * THREADS)
         to[i] = fmaf(o.a, x[i], y[i]);
 }
@@ -34,9 +29,9 @@ enum { AXPY_EACH = 4 }; /* fours of a thread, under way together */
 
 static __device__ void axpy4(const struct operation &o, int task, int block)
 {
-    float4 *to = (float4 *)vector_at(o.to, task);
-    const float4 *y = (const float4 *)vector_at(o.y, task),
-                 *x = (const float4 *)vector_at(o.x, task);
+    float4 *to = (float4 *)task_at(o.to, task, 0);
+    const float4 *y = (const float4 *)weights_at(o.y, task, 0),
+                 *x = (const float4 *)weights_at(o.x, task, 0);
     size_t first = (size_t)block * (THREADS * AXPY_EACH) + threadIdx.x, len = o.len / 4;
     float4 u[AXPY_EACH], v[AXPY_EACH];
 #pragma unroll

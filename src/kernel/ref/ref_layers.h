@@ -67,7 +67,7 @@ static struct ref_cache cache_of(const struct layer *l, const struct batch *b, c
 
 static REAL *tensor_at(struct vec v, int task, const struct layer *l, enum tensor which)
 {
-    return (REAL *)v.at + (size_t)task * v.stride + l->offset[which];
+    return (REAL *)v.at + vec_number(v, task) * v.stride + l->offset[which];
 }
 
 static struct channel channel_of(const struct layer *l, int n, struct norm norm)

@@ -8,7 +8,7 @@ static void ref_zero(struct device *d, void *to, size_t bytes)
 
 static REAL *vec_at(struct vec v, int task)
 {
-    return (REAL *)v.at + (size_t)task * v.stride;
+    return (REAL *)v.at + vec_number(v, task) * v.stride;
 }
 
 static void ref_axpy(struct device *d, int tasks, size_t len, struct vec to, struct vec y, double a,
