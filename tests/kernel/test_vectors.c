@@ -442,7 +442,85 @@ TEST(vector_operations_are_the_textbooks)
         }
 }
 
+/* ---- operations in a row ---- */
+
+/* The last two are Adam's m and v, which nothing else writes. */
+enum { ROW = 8, ROW_M = ROW, ROW_V, ROWS, IN_A_ROW = 40 };
+
+/* One operation, as chance has it: on vectors that others in the row read and write, and often
+ * an update with the sum before it. */
+static void do_some(const struct kernels *k, struct device *d, struct vectors *v, struct rng *r,
+                    const struct adam_rates *now, int *sum)
+{
+    struct adam a = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
+    int what = (int)rng_below(r, 4), to = (int)rng_below(r, ROW),
+        other = (int)rng_below(r, ROW - 1);
+    int x = (to + 1 + other) % ROW, y = (int)rng_below(r, ROWS), few = (int)rng_below(r, 3) == 0;
+    size_t len = few ? LEN - 5 : LEN;
+    bool joined = what > 1 && *sum >= 0 && *sum != to && rng_below(r, 2) > 0;
+    x = joined ? *sum : x;
+    if (what == 0)
+        k->axpy(d, 1 + (int)rng_below(r, TASKS), len, v[to].at, v[y].at, -0.25, v[x].at);
+    else if (what == 1)
+        k->reduce(d, TASKS, len, v[to].at.at, v[x].at, few);
+    else if (what == 2)
+        k->sgd(d, few ? 3 : 0, LEN - 5, v[to].at.at, v[x].at.at, 0.5, 0.1);
+    else
+        k->adam(d, 0, len, v[to].at.at, v[ROW_M].at.at, v[ROW_V].at.at, v[x].at.at, 0.25, &a, now);
+    *sum = what == 1 ? to : *sum;
+}
+
+/* How many vectors differ when each operation is waited for, and when none is. */
+static int row_differs(const struct kernels *k, struct device *d, uint64_t seed)
+{
+    static char bytes[2][TASKS * LEN * sizeof(double)];
+    struct vectors v[2][ROWS];
+    struct adam a = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
+    struct adam_rates rates = adam_rates(&a, 3);
+    void *now = NULL;
+    int bad = k->alloc(d, sizeof rates, &now) != 0;
+    k->upload(d, now, &rates, sizeof rates);
+    for (int waits = 0; waits < 2; waits++) {
+        struct rng r = rng_make(seed, RNG_TEST, 1, 0);
+        int sum = -1;
+        for (int i = 0; i < ROWS; i++)
+            vectors_open(&v[waits][i], k, d, 40 + i);
+        k->zero(d, v[waits][ROW_V].at.at, TASKS * LEN * k->elem);
+        for (int i = 0; i < IN_A_ROW; i++) {
+            do_some(k, d, v[waits], &r, now, &sum);
+            if (waits)
+                bad += k->sync(d) != 0;
+        }
+    }
+    for (int i = 0; i < ROWS; i++) {
+        for (int waits = 0; waits < 2; waits++) {
+            k->download(d, bytes[waits], v[waits][i].at.at, TASKS * LEN * k->elem);
+            vectors_close(&v[waits][i]);
+        }
+        bad += memcmp(bytes[0], bytes[1], TASKS * LEN * k->elem) != 0;
+    }
+    k->release(d, now, sizeof rates);
+    return bad;
+}
+
+/* A set may do at once what does not depend on each other, and an update with its sum. */
+TEST(operations_in_a_row_are_those_one_by_one)
+{
+    for (int s = 0; kernels_at(s); s++) {
+        struct device *d;
+        if (!set_usable(kernels_at(s)))
+            continue;
+        CHECK_OK(kernels_at(s)->open(&d, &(struct device_options){0}));
+        int bad = 0;
+        for (uint64_t seed = 0; seed < 50; seed++)
+            bad += row_differs(kernels_at(s), d, seed);
+        kernels_at(s)->close(d);
+        CHECK_EQ(bad, 0);
+    }
+}
+
 TESTS(T(gather_reads_bytes_and_floats_planar_or_not),
       T(convolutions_read_bytes_and_floats_planar_or_not),
       T(first_layers_read_bytes_and_floats_planar_or_not), T(tensors_survive_pack_and_unpack),
-      T(memory_is_aligned_and_zeroed), T(vector_operations_are_the_textbooks))
+      T(memory_is_aligned_and_zeroed), T(vector_operations_are_the_textbooks),
+      T(operations_in_a_row_are_those_one_by_one))
