@@ -49,6 +49,8 @@ sanitize() {
         return
     fi
     for tool in memcheck racecheck initcheck; do
+        unset METE_TEST_LIGHT
+        [ $tool = racecheck ] && export METE_TEST_LIGHT=1 # a thousand times slower
         for test in test_kernels test_proto test_vectors test_selection; do
             echo "== $tool $test"
             METE_TEST_SET=cuda within 600 compute-sanitizer --tool "$tool" --error-exitcode 9 \
