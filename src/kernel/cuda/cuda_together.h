@@ -10,8 +10,8 @@
 
 #include "cuda_set.h"
 
-/* Sums and losses of eight runs together; what describes them is half of the 4 kB that every
- * kernel can be given. */
+/* Sums and losses of eight runs together; what describes them is 2.3 kB of the 4 that every kernel
+ * can be given. */
 enum { TOGETHER = 16 };
 
 /* An optimiser's step with a gradient: Adam's, or where m is NULL plain descent by lr. */
