@@ -218,15 +218,13 @@ static void zero(struct device *d, void *to, size_t bytes)
 
 static int images_open(struct device *d, struct images *images)
 {
-    size_t size = images->type == IMAGES_U8 ? 1 : sizeof(float);
-    size_t bytes = (size_t)images->items * (size_t)(images->h * images->w * images->c) * size;
     size_t side = d->full_fp32 ? 0 : (size_t)picture_side(images->h, images->w, images->c);
     size_t moments = (size_t)images->items * side * side * sizeof(float);
     void *at = NULL;
-    int err = alloc(d, cuda_image_bytes(images) + moments, &at);
+    int err = alloc(d, cuda_behind_images(images) + moments, &at);
     if (err)
         return err;
-    upload(d, at, images->data, bytes);
+    upload(d, at, images->data, cuda_image_bytes(images));
     images->data = at;
     if (moments)
         cuda_moments(d, images);

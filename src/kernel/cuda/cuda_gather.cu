@@ -170,8 +170,7 @@ static __device__ __forceinline__ void multiply_windows(const float *picture,
 }
 
 /* The warps' sums, then the bands', in order, which go to the first of them; shared: (warps,
- * side, side), then (bands, side, side).  They are sent: a barrier of the cluster would wait
- * until the picture has been written. */
+ * side, side), then (bands, side, side).  They are sent, as other sums of a cluster are. */
 template <class W>
 static __device__ __forceinline__ void
 keep_moments(const float (&acc)[W::side / 16][W::side / 8][4], float *shared, float *to)
@@ -296,7 +295,7 @@ template <int SHAPE> static void make_moments(struct device *d, struct gather_ar
 
 static float *moments_behind(const struct images *m)
 {
-    return (float *)((char *)m->data + cuda_image_bytes(m));
+    return (float *)((char *)m->data + cuda_behind_images(m));
 }
 
 extern "C" void cuda_moments(struct device *d, const struct images *of)

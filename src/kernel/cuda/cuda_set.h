@@ -173,11 +173,15 @@ size_t cuda_scratch_bytes(const struct layer *layers, int n, const struct batch 
 void *cuda_out(const struct layer *l, const struct batch *b, void *cache);
 void *cuda_dout(const struct layer *l, const struct batch *b, void *cache);
 
-/* Bytes of all pictures, which moments may follow. */
+/* Bytes of all pictures, and from where on their moments may follow. */
 static inline size_t cuda_image_bytes(const struct images *m)
 {
     size_t size = m->type == 0 ? 1 : sizeof(float); /* IMAGES_U8, whose name C++ does not see */
-    return ((size_t)m->items * (size_t)(m->h * m->w * m->c) * size + 15) / 16 * 16;
+    return (size_t)m->items * (size_t)(m->h * m->w * m->c) * size;
+}
+static inline size_t cuda_behind_images(const struct images *m)
+{
+    return (cuda_image_bytes(m) + 15) / 16 * 16; /* they are read by fours */
 }
 void cuda_moments(struct device *d, const struct images *of); /* makes them */
 void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
