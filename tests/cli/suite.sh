@@ -51,6 +51,8 @@ results_of "$tmp/part.db" >"$tmp/part"
 ok "in parts, the same results" cmp "$tmp/one" "$tmp/part"
 refuses "nothing fits" 2 "no run fits" "$METE" run $suite --db "$tmp/x.db" --only method=nosuch
 refuses "launches shared without a GPU" 2 "add --device cuda" "$METE" run $suite --db "$tmp/x.db" --together 4
+refuses "launches shared on a CPU" 2 "add --runs 8 --device cuda" "$METE" speed --runs 2 --together 2 --seconds 0.1
+refuses "launches shared by no number" 2 "needs a value" "$METE" speed --runs 2 --together
 refuses "a part without a pattern" 2 "KEY=PATTERN" "$METE" run $suite --db "$tmp/x.db" --only protonet
 
 # new numbers for a bought task's classes: another model, the same for any number of threads

@@ -1,8 +1,8 @@
 /* cuda_proto.cuh - the steps of the prototypical loss (Snell et al. 2017) of a task, by a block.
  *
  * Loops are loops: the code runs once, and new instructions are waited for longer than old ones
- * (docs/kernels.md).  Sums over images and over classes are a thread's, in their order.  Queries are taken
- * QUERIES at a time.  Features and prototypes are in shared memory where they fit.
+ * (docs/kernels.md).  Sums over images and over classes are a thread's, in their order.  Queries
+ * are taken QUERIES at a time.  Features and prototypes are in shared memory where they fit.
  */
 #ifndef CUDA_PROTO_CUH
 #define CUDA_PROTO_CUH
