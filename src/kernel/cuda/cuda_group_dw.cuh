@@ -38,7 +38,7 @@ template <class R> static __device__ __forceinline__ void dw_barriers_init(struc
 {
     if (threadIdx.x == 0) {
         barrier_init(&b->old_made, 1);
-        barrier_init(&b->old_used, DW_MULTIPLIERS * GROUP / 32);
+        barrier_init(&b->old_used, DW_MULTIPLIERS * GROUP);
     }
     ring_init(&b->ring, 1 + GROUP, DW_MULTIPLIERS * GROUP / 32);
 }
@@ -324,7 +324,7 @@ static __device__ __forceinline__ void multiply_dw(const struct conv_args &a, ch
             if (STEP)
                 barrier_wait(&bars->old_made, v.turn & 1);
             sink_blocks<R, EACH>(a, v, (const float *)(shared + R::slots * R::stage), acc);
-            if (STEP && threadIdx.x % 32 == 0)
+            if (STEP)
                 barrier_arrive(&bars->old_used);
         } else {
             some_meet(DW_MULTIPLIERS * GROUP); /* nobody reads a stage any more */
