@@ -138,6 +138,7 @@ struct device_options {
     int index;      /* which GPU */
     bool full_fp32; /* GPU: plain fp32 instead of TF32 */
     int tasks;      /* GPU: work is cut as for so many at once; 0: as for those there are */
+    int processors; /* GPU: work is cut as if it had so many; 0: those it has */
 };
 
 struct kernels {

@@ -31,12 +31,28 @@ struct spec {
     int seed;
 };
 
+/* Whether tests should do little, of every kernel: racecheck takes a quarter of a second and more
+ * for a launch. */
+static inline bool light(void)
+{
+    return getenv("METE_TEST_LIGHT") != NULL;
+}
+
+/* Whether a spec is none of those that are enough then, by name; the last is NULL. */
+static inline bool beyond(const char *const *enough, const struct spec *s)
+{
+    while (light() && *enough && strcmp(*enough, s->name) != 0)
+        enough++;
+    return light() && !*enough;
+}
+
 /* How a pass differs from its spec. */
 struct manner {
-    bool tf32; /* GPU: not in plain fp32 */
-    int cycle; /* after so many, tasks are the first over again; 0: all are their own */
-    bool flat; /* images of one colour: windows of pooling are equal, or far from it */
-    int tasks; /* that work is cut for; 0: those of the spec */
+    bool tf32;      /* GPU: not in plain fp32 */
+    int cycle;      /* after so many, tasks are the first over again; 0: all are their own */
+    bool flat;      /* images of one colour: windows of pooling are equal, or far from it */
+    int tasks;      /* that work is cut for; 0: those of the spec */
+    int processors; /* of a GPU that work is cut for; 0: all it has */
 };
 
 struct pass {
@@ -278,8 +294,9 @@ static inline void pass_open_as(struct pass *p, const struct kernels *k, const s
 {
     *p = (struct pass){.k = k, .spec = s, .manner = manner, .batch = {s->tasks, s->n, NULL}};
     p->norm.stat = s->stat == WHOLE ? s->n : s->stat;
-    if (k->open(&p->device,
-                &(struct device_options){.full_fp32 = !manner.tf32, .tasks = manner.tasks}))
+    if (k->open(&p->device, &(struct device_options){.full_fp32 = !manner.tf32,
+                                                     .tasks = manner.tasks,
+                                                     .processors = manner.processors}))
         no_memory();
     p->n_layers = spec_layers(s, p->layers);
     p->len = k->layout(p->layers, p->n_layers, &p->trained);

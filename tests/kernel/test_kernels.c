@@ -68,12 +68,25 @@ static const struct spec specs[] = {
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
+/* Of these, and of the full ones below, those that meet every kernel. */
+static const char *const enough[] = {"33 filters, odd sizes",      "128 filters",
+                                     "pooled, odd sizes",          "pooled omniglot",
+                                     "support statistics, pooled", "tasks of their own",
+                                     "unequal running tasks",      "mlp, unequal tasks",
+                                     "omniglot, 5 images",         "omniglot, 10 images",
+                                     "mini-imagenet, 5 images",    NULL};
+static bool left_out(const struct spec *s)
+{
+    return beyond(enough, s);
+}
+
 static void run_passes(struct pass *p)
 {
     pass_forward(p);
     pass_loss(p);
     pass_backward(p);
-    pass_tangent(p);
+    if (!left_out(p->spec))
+        pass_tangent(p);
 }
 
 static void run(const struct kernels *k, const struct spec *s, struct results *r)
@@ -90,6 +103,8 @@ TEST(every_set_agrees_with_the_specification)
     int bad = 0;
     for (int i = 0; i < SPECS; i++) {
         static struct results want, got;
+        if (left_out(&specs[i]))
+            continue;
         run(&kernels_ref64, &specs[i], &want);
         for (int s = 0; kernels_at(s); s++) {
             const struct kernels *k = kernels_at(s);
@@ -141,7 +156,7 @@ static int tf32_differs(const struct kernels *k, const struct spec *s, int copie
     struct spec many = *s;
     struct pass p;
     int bad = 0;
-    if (copies > 1 && getenv("METE_TEST_LIGHT")) { /* the same kernels, but for one task */
+    if (copies > 1 && light()) { /* the same kernels, but for one task */
         cut = copies;
         copies = 1;
     }
@@ -193,9 +208,11 @@ TEST(tf32_agrees_away_from_kinks)
             continue;
         sets++;
         for (int i = 0; i < SPECS; i++)
-            bad += tf32_differs(k, &specs[i], 1, 0);
+            if (!left_out(&specs[i]) && !(light() && specs[i].conv[0] < 32)) /* those in fp32 */
+                bad += tf32_differs(k, &specs[i], 1, 0);
         for (int i = 0; i < FULL; i++)
-            bad += tf32_differs(k, &full[i], full[i].tasks > 1 ? 1 : COPIES, 0);
+            if (full[i].tasks == 1 || !light()) /* else below */
+                bad += tf32_differs(k, &full[i], full[i].tasks > 1 ? 1 : COPIES, 0);
         bad += tf32_differs(k, &full[0], 8 * COPIES, 0); /* blocks come in turns */
         for (int i = 0; i < FULL; i++) /* as in a crew whose others are not there */
             if (full[i].tasks > 1)
@@ -206,13 +223,27 @@ TEST(tf32_agrees_away_from_kinks)
     CHECK_EQ(bad, 0);
 }
 
-/* More tasks, each with weights of its own, than a GPU has room for at once. */
+/* More tasks, each with weights of its own, than a GPU has room for at once; or fewer, for
+ * FEW of its multiprocessors. */
 static const struct spec crowds[] = {
     {"omniglot, many tasks", OMNIGLOT, 28, 5, {0}, WHOLE, 1, 0, 0, 47},
     {"omniglot, many unequal tasks", OMNIGLOT, 28, 9, {9, 1, 4, 6}, WHOLE, 1, 0, 1, 48},
     {"mini-imagenet, many tasks", MINI, 28, 5, {0}, WHOLE, 1, 0, 0, 49},
 };
-enum { CROWDS = sizeof crowds / sizeof *crowds, TIMES = 3 };
+enum { CROWDS = sizeof crowds / sizeof *crowds, TIMES = 3, FEW = 16 };
+
+static struct spec crowd_at(int i)
+{
+    struct spec s = crowds[i];
+    if (light())
+        s.tasks = 6;
+    return s;
+}
+
+static struct manner crowded(int tasks)
+{
+    return (struct manner){.tf32 = true, .tasks = tasks, .processors = light() ? FEW : 0};
+}
 
 /* How many tasks of a crowd do not have the bytes that they have when they are fewer. */
 static int crowd_differs(const struct kernels *k, const struct spec *s)
@@ -222,10 +253,11 @@ static int crowd_differs(const struct kernels *k, const struct spec *s)
     struct pass few, all;
     int bad = 0;
     many.tasks *= TIMES;
-    pass_open_as(&few, k, s, (struct manner){.tf32 = true, .tasks = many.tasks});
+    struct manner manner = crowded(many.tasks);
+    pass_open_as(&few, k, s, manner);
     run_without_tangents(&few);
-    pass_open_as(&all, k, &many,
-                 (struct manner){.tf32 = true, .cycle = s->tasks, .tasks = many.tasks});
+    manner.cycle = s->tasks;
+    pass_open_as(&all, k, &many, manner);
     run_without_tangents(&all);
     for (int task = 5; task < many.tasks; task += 11) {
         pass_task_results(&few, &want, task % s->tasks);
@@ -248,8 +280,10 @@ static int over_crowds(int (*differs)(const struct kernels *k, const struct spec
         if (!k->whole_shard || !set_usable(k))
             continue;
         sets++;
-        for (int i = 0; i < CROWDS; i++)
-            bad += differs(k, &crowds[i]);
+        for (int i = 0; i < CROWDS; i++) {
+            struct spec crowd = crowd_at(i);
+            bad += differs(k, &crowd);
+        }
     }
     return sets ? bad : -1;
 }
@@ -296,7 +330,7 @@ static int sharing_differs(const struct kernels *k, const struct spec *s)
 {
     static struct results shared, copied;
     struct pass p;
-    pass_open_as(&p, k, s, (struct manner){.tf32 = true});
+    pass_open_as(&p, k, s, crowded(0));
     struct vec runs = vec_of_runs(p.theta.at, p.len, 5), own = vec_alloc(&p, true);
     struct descent step = {vec_alloc(&p, true), runs, {0}, 0.25};
     k->axpy(p.device, s->tasks, p.len, own, runs, 0, runs);
@@ -367,17 +401,19 @@ TEST(passes_leave_nothing_behind)
     for (int s = 0; kernels_at(s); s++) {
         const struct kernels *k = kernels_at(s);
         for (int i = 1; set_usable(k) && i < SPECS; i += 5)
-            CHECK_EQ(repeat_differs(k, &specs[i], false), 0);
-        for (int i = 0; k->whole_shard && set_usable(k) && i < FULL; i++)
+            if (!left_out(&specs[i]))
+                CHECK_EQ(repeat_differs(k, &specs[i], false), 0);
+        for (int i = 0; k->whole_shard && set_usable(k) && i < (light() ? 1 : FULL); i++)
             CHECK_EQ(repeat_differs(k, &full[i], true), 0);
     }
 }
 
-static int step_differs(const struct kernels *k, const struct spec *s, bool moved, bool tf32)
+static int step_differs(const struct kernels *k, const struct spec *s, bool moved,
+                        struct manner manner)
 {
     static struct results want, got;
     struct pass p;
-    pass_open_as(&p, k, s, (struct manner){.tf32 = tf32});
+    pass_open_as(&p, k, s, manner);
     struct descent step = {vec_alloc(&p, true), p.theta, {0}, 0.25};
     if (moved)
         step.moved = vec_alloc(&p, true);
@@ -400,13 +436,15 @@ TEST(a_step_is_a_gradient_and_a_sum)
             continue;
         sets++;
         for (int i = 0; i < SPECS; i++)
-            CHECK_EQ(step_differs(k, &specs[i], i % 2, false), 0);
+            if (!left_out(&specs[i]))
+                CHECK_EQ(step_differs(k, &specs[i], i % 2, (struct manner){0}), 0);
         for (int i = 0; i < FULL; i++)
-            CHECK_EQ(step_differs(k, &full[i], i % 2, true), 0);
-        for (int i = 0; i < 2 * CROWDS; i++) {
-            struct spec many = crowds[i / 2];
+            if (!left_out(&full[i]))
+                CHECK_EQ(step_differs(k, &full[i], i % 2, (struct manner){.tf32 = true}), 0);
+        for (int i = 0; i < 2 * CROWDS; i += light() ? 2 : 1) {
+            struct spec many = crowd_at(i / 2);
             many.tasks *= i < 2 ? TIMES : 1 + i % 2; /* one task a block, and several */
-            CHECK_EQ(step_differs(k, &many, i % 2, true), 0);
+            CHECK_EQ(step_differs(k, &many, i % 2, crowded(0)), 0);
         }
     }
     if (!sets)

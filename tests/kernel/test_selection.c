@@ -294,7 +294,7 @@ static void check_set(const struct kernels *k, int f, const struct clustering *w
 
 TEST(pools_are_clustered_as_in_plain_loops)
 {
-    for (int w = 0; w < WIDTHS; w++) {
+    for (int w = light() ? 4 : 0; w < (light() ? 5 : WIDTHS); w++) {
         struct clustering want[CASES];
         double *centre[CASES];
         for (int i = 0; i < CASES; i++) {
@@ -348,7 +348,7 @@ TEST(of_points_as_near_the_first_is_the_nearest)
 
 TEST(pools_of_thousands_are_clustered_alike_by_all_sets)
 {
-    static const struct case_of of = {RANDOM, 3000, 20, 10};
+    struct case_of of = {RANDOM, light() ? 700 : 3000, 20, 10};
     struct clustering want = pool_open(&of, 128, 5);
     int32_t *room = mem_array((size_t)(want.n + want.k), sizeof *room);
     host_kmeans(NULL, 1, 128, &want);

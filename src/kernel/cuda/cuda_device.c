@@ -56,7 +56,7 @@ static bool usable(char *why, size_t size)
     return driver_ready(&count, why, size) && gpu_fits(0, why, size);
 }
 
-static int open_stream(struct device *d)
+static int open_stream(struct device *d, const struct device_options *options)
 {
     int processors = 0;
     cudaError_t e = cudaSetDevice(d->index);
@@ -67,7 +67,7 @@ static int open_stream(struct device *d)
     if (!e)
         e = cudaDeviceGetAttribute(&d->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                    d->index);
-    d->blocks = 2 * processors;
+    d->blocks = 2 * (options->processors ? options->processors : processors);
     return e ? fail(METE_EDEVICE, "GPU %d cannot be opened: %s", d->index, cudaGetErrorString(e))
              : 0;
 }
@@ -92,7 +92,7 @@ static int open_device(struct device **out, const struct device_options *options
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
     d->tasks = options->tasks;
-    int err = open_stream(d);
+    int err = open_stream(d, options);
     if (err) {
         close_device(d);
         return err;
