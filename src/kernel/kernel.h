@@ -156,7 +156,8 @@ struct kernels {
     void (*upload)(struct device *d, void *to, const void *from, size_t bytes);
     void (*download)(struct device *d, void *to, const void *from, size_t bytes); /* waits */
     int (*sync)(struct device *d);
-    int (*images_open)(struct device *d, struct images *images); /* host data becomes device data */
+    int (*images_open)(struct device *d,
+                       struct images *images); /* host data becomes device data, or NULL */
     void (*images_close)(struct device *d, struct images *images);
 
     /* -- recordings; optional, NULL where launching costs nothing -- */

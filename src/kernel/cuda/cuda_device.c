@@ -139,7 +139,12 @@ void cuda_check(struct device *d, cudaError_t e, const char *what)
     d->failed = what;
 }
 
-static int sync_device(struct device *d)
+static int failed_in(const struct device *d, const char *what, cudaError_t e)
+{
+    return fail(METE_EDEVICE, "GPU %d failed in %s: %s", d->index, what, cudaGetErrorString(e));
+}
+
+int cuda_sync(struct device *d)
 {
     cuda_flush(d);
     cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
@@ -147,24 +152,23 @@ static int sync_device(struct device *d)
         return 0;
     cudaError_t e = d->error;
     d->error = cudaSuccess;
-    return fail(METE_EDEVICE, "GPU %d failed in %s: %s", d->index, d->failed,
-                cudaGetErrorString(e));
+    return failed_in(d, d->failed, e);
 }
 
 /* ---- memory ---- */
 
-static int alloc(struct device *d, size_t bytes, void **out)
+int cuda_alloc(struct device *d, size_t bytes, void **out)
 {
     void *at = NULL;
     size_t whole = (bytes + 64) / 64 * 64;
     cudaError_t e = cudaMalloc(&at, whole);
+    if (e && e != cudaErrorMemoryAllocation)
+        return failed_in(d, "taking memory", e);
     if (e) {
         size_t left = 0, all = 0;
         cudaGetLastError(); /* running out of memory is no failure of the device */
         cudaMemGetInfo(&left, &all);
-        return fail(METE_ENOMEM,
-                    "GPU %d cannot give %.1f MB: %.1f of its %.1f MB are free; a smaller "
-                    "meta-batch needs less",
+        return fail(METE_ENOMEM, "GPU %d cannot give %.1f MB: %.1f of its %.1f MB are free",
                     d->index, (double)bytes / 1e6, (double)left / 1e6, (double)all / 1e6);
     }
     cuda_check(d, cudaMemsetAsync(at, 0, whole, d->stream), "clearing new memory");
@@ -172,7 +176,7 @@ static int alloc(struct device *d, size_t bytes, void **out)
     return 0;
 }
 
-static void release(struct device *d, void *p, size_t bytes)
+void cuda_release(struct device *d, void *p, size_t bytes)
 {
     (void)bytes;
     if (!p)
@@ -185,7 +189,7 @@ static void release(struct device *d, void *p, size_t bytes)
 void *cuda_staging(struct device *d, size_t bytes)
 {
     if (bytes > d->staging_bytes) {
-        release(d, d->staging, d->staging_bytes);
+        cuda_release(d, d->staging, d->staging_bytes);
         d->staging = NULL;
         d->staging_bytes = 0;
         cudaError_t e = cudaMalloc(&d->staging, bytes);
@@ -197,7 +201,7 @@ void *cuda_staging(struct device *d, size_t bytes)
     return d->staging;
 }
 
-static void upload(struct device *d, void *to, const void *from, size_t bytes)
+void cuda_upload(struct device *d, void *to, const void *from, size_t bytes)
 {
     cuda_flush(d);
     cuda_check(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, d->stream), "upload");
@@ -214,27 +218,6 @@ static void zero(struct device *d, void *to, size_t bytes)
 {
     cuda_flush(d);
     cuda_check(d, cudaMemsetAsync(to, 0, bytes, d->stream), "zero");
-}
-
-static int images_open(struct device *d, struct images *images)
-{
-    size_t side = d->full_fp32 ? 0 : (size_t)picture_side(images->h, images->w, images->c);
-    size_t moments = (size_t)images->items * side * side * sizeof(float);
-    void *at = NULL;
-    int err = alloc(d, cuda_behind_images(images) + moments, &at);
-    if (err)
-        return err;
-    upload(d, at, images->data, cuda_image_bytes(images));
-    images->data = at;
-    if (moments)
-        cuda_moments(d, images);
-    return sync_device(d);
-}
-
-static void images_close(struct device *d, struct images *images)
-{
-    release(d, (void *)images->data, 0);
-    images->data = NULL;
 }
 
 /* ---- launches ---- */
@@ -322,13 +305,13 @@ const struct kernels kernels_cuda = {
     .usable = usable,
     .open = open_device,
     .close = close_device,
-    .alloc = alloc,
-    .release = release,
-    .upload = upload,
+    .alloc = cuda_alloc,
+    .release = cuda_release,
+    .upload = cuda_upload,
     .download = download,
-    .sync = sync_device,
-    .images_open = images_open,
-    .images_close = images_close,
+    .sync = cuda_sync,
+    .images_open = cuda_images_open,
+    .images_close = cuda_images_close,
     .replay = replay,
     .recorded = recorded,
     .forget = forget,

@@ -76,6 +76,11 @@ void cuda_products_flush(struct device *d);
 void cuda_together_flush(struct device *d);
 /* Remembers a failure for sync() to report. */
 void cuda_check(struct device *d, cudaError_t e, const char *what);
+/* Waits; reports the first failure since the last time. */
+int cuda_sync(struct device *d);
+int cuda_alloc(struct device *d, size_t bytes, void **out);
+void cuda_release(struct device *d, void *p, size_t bytes);
+void cuda_upload(struct device *d, void *to, const void *from, size_t bytes);
 /* At least `bytes` of device memory until the next call, or NULL and a failure kept. */
 void *cuda_staging(struct device *d, size_t bytes);
 
@@ -184,6 +189,8 @@ static inline size_t cuda_behind_images(const struct images *m)
     return (cuda_image_bytes(m) + 15) / 16 * 16; /* they are read by fours */
 }
 void cuda_moments(struct device *d, const struct images *of); /* makes them */
+int cuda_images_open(struct device *d, struct images *images);
+void cuda_images_close(struct device *d, struct images *images);
 void cuda_gather(struct device *d, const struct layer *first, const struct batch *b,
                  const struct images *from, const int32_t *index, void *x);
 void cuda_rows(struct device *d, const struct layer *l, const struct batch *b, const void *out,
