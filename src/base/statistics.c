@@ -30,12 +30,19 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
+/* lgamma(), of x > 0, which is also right in many threads: that writes a sign to a global. */
+static double log_gamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
 /* I_x(a, b), the regularised incomplete beta function. */
 static double beta_regular(double a, double b, double x)
 {
     if (x <= 0 || x >= 1)
         return x >= 1;
-    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    double front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
     if (x < (a + 1) / (a + b + 2))
         return front * beta_fraction(a, b, x) / a;
     return 1 - front * beta_fraction(b, a, 1 - x) / b;
