@@ -21,6 +21,7 @@ enum rng_purpose { /* part of the key; append only: runs must stay repeatable */
     RNG_TEST,      /* tests and benchmarks */
     RNG_PROBE,     /* power iteration, random directions */
     RNG_RELABEL,   /* new numbers for a task's classes */
+    RNG_RESPLIT,   /* a task's support and query drawn anew */
 };
 
 struct rng {

@@ -72,6 +72,14 @@ int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int6
     return batch;
 }
 
+static size_t points_of(const struct lesson *lessons, int n)
+{
+    size_t points = 0;
+    for (int i = 0; i < n; i++)
+        points += (size_t)(lessons[i].support.n + lessons[i].query.n);
+    return points;
+}
+
 /* `items` with their classes under new numbers, written to `labels`. */
 static void renumber(struct items *items, const int32_t *number, int32_t *labels)
 {
@@ -83,10 +91,7 @@ static void renumber(struct items *items, const int32_t *number, int32_t *labels
 void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **labels)
 {
     int32_t *number = mem_array((size_t)ways, sizeof *number);
-    size_t total = 0;
-    for (int i = 0; i < n; i++)
-        total += (size_t)(lessons[i].support.n + lessons[i].query.n);
-    int32_t *at = *labels = mem_grow(*labels, total + 1, sizeof **labels);
+    int32_t *at = *labels = mem_grow(*labels, points_of(lessons, n) + 1, sizeof **labels);
     for (int i = 0; i < n; i++) {
         struct rng r = rng_make(seed, RNG_RELABEL, lessons[i].id, 0);
         for (int w = 0; w < ways; w++)
@@ -97,6 +102,49 @@ void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int
         at += lessons[i].support.n + lessons[i].query.n;
     }
     free(number);
+}
+
+/* The places of class w among the items of a lesson, support first. */
+static uint32_t places_of(const struct lesson *l, int w, int32_t *place)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < l->support.n; i++)
+        if (l->support.label[i] == w)
+            place[n++] = i;
+    for (int i = 0; i < l->query.n; i++)
+        if (l->query.label[i] == w)
+            place[n++] = l->support.n + i;
+    return n;
+}
+
+/* `items`: the lesson's, support first; those of a class change places. */
+static void trade_places(const struct lesson *l, int ways, struct rng *r, int32_t *items,
+                         int32_t *place)
+{
+    for (int w = 0; w < ways; w++)
+        for (uint32_t n = places_of(l, w, place); n > 1; n--) {
+            int32_t *a = &items[place[n - 1]], *b = &items[place[rng_below(r, n)]], kept = *a;
+            *a = *b;
+            *b = kept;
+        }
+}
+
+void lessons_resplit(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **items)
+{
+    size_t points = points_of(lessons, n);
+    int32_t *at = *items = mem_grow(*items, points + 1, sizeof **items);
+    int32_t *place = mem_array(points + 1, sizeof *place);
+    for (int i = 0; i < n; i++) {
+        struct lesson *l = &lessons[i];
+        struct rng r = rng_make(seed, RNG_RESPLIT, l->id, 0);
+        memcpy(at, l->support.at, (size_t)l->support.n * sizeof *at);
+        memcpy(at + l->support.n, l->query.at, (size_t)l->query.n * sizeof *at);
+        trade_places(l, ways, &r, at, place);
+        l->support.at = at;
+        l->query.at = at + l->support.n;
+        at += l->support.n + l->query.n;
+    }
+    free(place);
 }
 
 /* A task is task (2 words), user, ways, n_support, n_query, then its items. */

@@ -31,6 +31,9 @@ struct lesson lesson_of(const struct episode *e, int64_t step);
 /* New numbers for the classes of each lesson, keyed by its id.  *labels: where they lie, grown
  * as needed; free() it when the lessons are done with. */
 void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **labels);
+/* Which points of a class are support and which query, drawn anew for each lesson, keyed by its id:
+ * as many are support as before.  *items: where they lie, as above. */
+void lessons_resplit(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **items);
 
 /* As one row of numbers, and back: what a checkpoint keeps. */
 size_t collection_flatten(const struct collection *c, int32_t **out); /* free() it */

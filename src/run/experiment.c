@@ -56,6 +56,9 @@ int experiment_open_tasks(struct experiment *x)
                    "train.relabel: a class is the same for all users of %s and keeps "
                    "its number; leave it at no",
                    x->bench.dataset);
+    if (!err && x->setup.train.resplit && x->setup.budget.charge == CHARGE_SUPPORT)
+        err = fail(METE_EINVAL, "train.resplit: the query's labels would be learned from, and "
+                                "are not paid for; set budget.charge=support+query");
     if (!err)
         err = open_judged(x, x->setup.train.val_shots, &x->val);
     if (!err)

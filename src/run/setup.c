@@ -14,6 +14,9 @@ static const struct param train_params[] = {
                      "how bought tasks are used again: shuffled epochs, or drawn with replacement"),
     PARAM_BOOL_ROW(struct train_settings, relabel, "relabel", 0,
                    "give a bought task's classes new numbers each time it is used; costs no label"),
+    PARAM_BOOL_ROW(struct train_settings, resplit, "resplit", 0,
+                   "each time a bought task is used, draw anew which points of a class are support "
+                   "and which query; costs no label"),
     PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
                   "meta-updates between validations, each of which leaves a checkpoint"),
     PARAM_INT_ROW(struct train_settings, val_tasks, "val_tasks", 200, 1, 1e6, "validation tasks"),

@@ -12,7 +12,7 @@
 
 struct train_settings {
     int steps, meta_batch, reuse; /* reuse: 0 epochs, 1 draw */
-    bool relabel;
+    bool relabel, resplit;
     int validate_every, val_tasks, val_shots;
 };
 

@@ -16,7 +16,8 @@ void trainer_release(struct trainer *t)
     free(t->history);
     free(t->best);
     free(t->labels);
-    t->labels = NULL;
+    free(t->items);
+    t->labels = t->items = NULL;
     t->history = NULL;
     t->best = NULL;
 }
@@ -86,6 +87,8 @@ static int update(struct trainer *t, struct lesson *lessons, struct episode *fre
     }
     if (!err && t->setup->train.relabel)
         lessons_relabel(lessons, n, tasks_ways(t->tasks), t->seed, &t->labels);
+    if (!err && t->setup->train.resplit)
+        lessons_resplit(lessons, n, tasks_ways(t->tasks), t->seed, &t->items);
     if (!err)
         err = engine_step(t->engine, lessons, n);
     for (int i = 0; classical(t) && i < n; i++)

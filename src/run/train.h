@@ -25,6 +25,7 @@ struct trainer {
     /* state */
     struct collection bought;
     int32_t *labels; /* of a meta-batch whose classes have new numbers */
+    int32_t *items;  /* of one whose supports and queries are drawn anew */
     int64_t step;  /* meta-updates done */
     int64_t asked; /* tasks asked for so far */
     bool unusable; /* the checkpoint was no good */

@@ -69,6 +69,14 @@ ok "and not as before" test "$(weights "$tmp/relabel1")" != "$(weights "$tmp/rel
 refuses "users' classes keep their numbers" 2 "same for all users" "$METE" train glyphs-users:users=40:1s@500 \
     --set train.relabel=yes -o "$tmp/relabel3"
 
+ok "drawn anew" "$METE" train glyphs:5w-1s@500 --method protonet --set net.filters=4 --set train.steps=12 \
+    --set test.tasks=20 --set val_tasks=20 --set train.resplit=yes --threads 1 -o "$tmp/resplit"
+ok "as they were split" "$METE" train glyphs:5w-1s@500 --method protonet --set net.filters=4 --set train.steps=12 \
+    --set test.tasks=20 --set val_tasks=20 --threads 1 -o "$tmp/resplit0"
+ok "which is another model" test "$(weights "$tmp/resplit")" != "$(weights "$tmp/resplit0")"
+refuses "labels that are not paid for" 2 "not paid for" "$METE" train glyphs:5w-1s@500 \
+    --set train.resplit=yes --set budget.charge=support -o "$tmp/resplit1"
+
 # refusals
 bench() { printf 'name: x\nbase: {train.steps: 2}\naxes:\n  bench: ["%s"]\n' "$1" >"$tmp/bad.yaml"; }
 bench "glyphs:classes=60:500w-1s@1M"

@@ -1,4 +1,5 @@
-/* test_collection.c - new numbers for the classes of bought tasks. */
+/* test_collection.c - bought tasks used again: new numbers for their classes, support and query
+ * drawn anew. */
 #include "test.h"
 #include "run/collection.h"
 
@@ -63,4 +64,48 @@ TEST(classes_get_new_numbers_and_stay_classes)
     free(c);
 }
 
-TESTS(T(classes_get_new_numbers_and_stay_classes))
+/* Whether both parts still have their places and labels, and each class its items. */
+static bool is_a_split(const struct lesson *l)
+{
+    for (int w = 0; w < WAYS; w++) {
+        int64_t before = 0, now = 0; /* items are below 60, and different */
+        for (int i = 0; i < 12; i++)
+            if ((i < 7 ? support[i] : query[i - 7]) == w) {
+                before += (int64_t)1 << items[i];
+                now += (int64_t)1 << (i < 7 ? l->support.at[i] : l->query.at[i - 7]);
+            }
+        if (before != now)
+            return false;
+    }
+    return l->support.label == support && l->query.label == query && l->support.n == 7 &&
+           l->query.n == 5;
+}
+
+TEST(support_and_query_are_drawn_anew_within_classes)
+{
+    struct lesson first[LESSONS], again[LESSONS], later[LESSONS];
+    int32_t *a = NULL, *b = NULL, *c = NULL;
+    int changed = 0, chosen[12] = {0};
+    make(first, 3);
+    make(again, 3);
+    make(later, 4);
+    lessons_resplit(first, LESSONS, WAYS, 1, &a);
+    lessons_resplit(again, LESSONS, WAYS, 1, &b);
+    lessons_resplit(later, LESSONS, WAYS, 1, &c);
+    for (int i = 0; i < LESSONS; i++) {
+        CHECK(is_a_split(&first[i]) && is_a_split(&again[i]) && is_a_split(&later[i]));
+        CHECK(memcmp(first[i].support.at, again[i].support.at, 7 * sizeof *items) == 0);
+        changed += memcmp(first[i].support.at, later[i].support.at, 7 * sizeof *items) != 0;
+        for (int j = 0; j < 5; j++)
+            chosen[first[i].query.at[j]]++;
+    }
+    CHECK(changed > LESSONS * 9 / 10);
+    for (int i = 0; i < 12; i++) /* each is query now and then */
+        CHECK(chosen[i] > 0);
+    free(a);
+    free(b);
+    free(c);
+}
+
+TESTS(T(classes_get_new_numbers_and_stay_classes),
+      T(support_and_query_are_drawn_anew_within_classes))
