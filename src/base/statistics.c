@@ -30,7 +30,7 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-/* lgamma(), of x > 0, which is also right in many threads: that writes a sign to a global. */
+/* lgamma() of x > 0, without the global it leaves the sign in, which threads would share. */
 static double log_gamma(double x)
 {
     int sign;

@@ -36,19 +36,38 @@ static bool numbers_of(const struct lesson *l, int32_t number[WAYS])
     return right && l->support.at == items && l->query.at == items + 7;
 }
 
+/* What becomes of the same tasks in a step, in the same once more, and in the next. */
+struct uses {
+    struct lesson first[LESSONS], again[LESSONS], later[LESSONS];
+    int32_t *room[3];
+};
+
+static void uses_make(struct uses *u, void change(struct lesson *lessons, int n, int ways,
+                                                  uint64_t seed, int32_t **room))
+{
+    struct lesson *lessons[3] = {u->first, u->again, u->later};
+    for (int i = 0; i < 3; i++) {
+        u->room[i] = NULL;
+        make(lessons[i], i < 2 ? 3 : 4);
+        change(lessons[i], LESSONS, WAYS, 1, &u->room[i]);
+    }
+}
+
+static void uses_release(struct uses *u)
+{
+    for (int i = 0; i < 3; i++)
+        free(u->room[i]);
+}
+
 TEST(classes_get_new_numbers_and_stay_classes)
 {
-    struct lesson first[LESSONS], again[LESSONS], later[LESSONS];
-    int32_t *a = NULL, *b = NULL, *c = NULL, x[WAYS], y[WAYS], z[WAYS];
+    struct uses u;
+    int32_t x[WAYS], y[WAYS], z[WAYS];
     int moved = 0, changed = 0, counts[WAYS] = {0};
-    make(first, 3);
-    make(again, 3);
-    make(later, 4);
-    lessons_relabel(first, LESSONS, WAYS, 1, &a);
-    lessons_relabel(again, LESSONS, WAYS, 1, &b);
-    lessons_relabel(later, LESSONS, WAYS, 1, &c);
+    uses_make(&u, lessons_relabel);
     for (int i = 0; i < LESSONS; i++) {
-        CHECK(numbers_of(&first[i], x) && numbers_of(&again[i], y) && numbers_of(&later[i], z));
+        CHECK(numbers_of(&u.first[i], x) && numbers_of(&u.again[i], y) &&
+              numbers_of(&u.later[i], z));
         CHECK(memcmp(x, y, sizeof x) == 0); /* same seed, task and step */
         changed += memcmp(x, z, sizeof x) != 0;
         for (int w = 0; w < WAYS; w++)
@@ -59,9 +78,7 @@ TEST(classes_get_new_numbers_and_stay_classes)
     CHECK(moved > LESSONS * WAYS / 2);
     for (int w = 0; w < WAYS; w++)
         CHECK(counts[w] > 0);
-    free(a);
-    free(b);
-    free(c);
+    uses_release(&u);
 }
 
 /* Whether both parts still have their places and labels, and each class its items. */
@@ -83,28 +100,21 @@ static bool is_a_split(const struct lesson *l)
 
 TEST(support_and_query_are_drawn_anew_within_classes)
 {
-    struct lesson first[LESSONS], again[LESSONS], later[LESSONS];
-    int32_t *a = NULL, *b = NULL, *c = NULL;
+    struct uses u;
     int changed = 0, chosen[12] = {0};
-    make(first, 3);
-    make(again, 3);
-    make(later, 4);
-    lessons_resplit(first, LESSONS, WAYS, 1, &a);
-    lessons_resplit(again, LESSONS, WAYS, 1, &b);
-    lessons_resplit(later, LESSONS, WAYS, 1, &c);
+    uses_make(&u, lessons_resplit);
     for (int i = 0; i < LESSONS; i++) {
-        CHECK(is_a_split(&first[i]) && is_a_split(&again[i]) && is_a_split(&later[i]));
-        CHECK(memcmp(first[i].support.at, again[i].support.at, 7 * sizeof *items) == 0);
-        changed += memcmp(first[i].support.at, later[i].support.at, 7 * sizeof *items) != 0;
+        const int32_t *support_now = u.first[i].support.at;
+        CHECK(is_a_split(&u.first[i]) && is_a_split(&u.again[i]) && is_a_split(&u.later[i]));
+        CHECK(memcmp(support_now, u.again[i].support.at, sizeof support) == 0);
+        changed += memcmp(support_now, u.later[i].support.at, sizeof support) != 0;
         for (int j = 0; j < 5; j++)
-            chosen[first[i].query.at[j]]++;
+            chosen[u.first[i].query.at[j]]++;
     }
     CHECK(changed > LESSONS * 9 / 10);
     for (int i = 0; i < 12; i++) /* each is query now and then */
         CHECK(chosen[i] > 0);
-    free(a);
-    free(b);
-    free(c);
+    uses_release(&u);
 }
 
 TESTS(T(classes_get_new_numbers_and_stay_classes),
