@@ -13,6 +13,8 @@ extern "C" void cuda_conv_norm(struct device *d, struct conv_args *a);
 extern "C" bool cuda_first_backward(struct device *d, struct conv_args *a);
 extern "C" bool cuda_first_tangent(struct device *d, struct conv_args *a);
 extern "C" bool cuda_group_products(struct device *d, const struct conv_args *a);
+extern "C" bool cuda_small_products(struct device *d, const struct conv_args *a,
+                                    const struct conv_args *before);
 const void *cuda_products_omniglot(const struct conv_args *a, const struct conv_args *before,
                                    bool tangent);
 const void *cuda_products_mini(const struct conv_args *a, const struct conv_args *before,
@@ -77,6 +79,10 @@ static bool norm_with_products(struct device *d, const struct conv_args *a)
         p->n != a->n || p->count != a->count || a->stat == 0 ||
         p->dx != (tangent ? a->tangent.dout : a->cache.dout))
         return false;
+    d->products_noted = false; /* or a launch would launch them first */
+    if (cuda_small_products(d, p, a))
+        return true;
+    d->products_noted = true;
     if (p->plan.dx.splits > 1 && p->plan.dx.splits != p->plan.dw.splits)
         return false; /* the parts of dX are no cluster */
     const void *kernel = kernel_for(d, p, a);

@@ -54,10 +54,4 @@ static __device__ __forceinline__ void next_visit(const struct conv_args &a, str
     v = visit_of<SHAPE, C>(a, v.task + (int)gridDim.y, v.turn + 1, v.before + v.last - v.first);
 }
 
-/* The first `threads` of the block meet. */
-[[maybe_unused]] static __device__ __forceinline__ void some_meet(int threads)
-{
-    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-}
-
 #endif

@@ -31,6 +31,7 @@ void cuda_backward_step(struct device *d, const struct layer *l, const struct ba
     struct layer_call c = {l,
                            b,
                            norm.stat,
+                           norm.no_tangents,
                            .x = x,
                            .theta = theta,
                            .sink = {.grad = grad},

@@ -279,8 +279,8 @@ static __device__ __forceinline__ void keep_slice(const struct conv_args &a, con
 /* ---- a slice ---- */
 
 /* A thread's sums, added up over its warp. */
-template <bool TANGENT>
-static __device__ __forceinline__ void put_sums(const float (&sum)[3][4], norm_sums *sums)
+template <bool TANGENT, class SUMS>
+static __device__ __forceinline__ void put_sums(const float (&sum)[3][4], SUMS *sums)
 {
 #pragma unroll
     for (int i = 0; i < (TANGENT ? 3 : 2); i++) {

@@ -282,6 +282,7 @@ void cuda_conv_args(const struct device *d, const struct layer_call *c, struct c
                             .tasks = c->b->tasks,
                             .n = c->b->n,
                             .stat = c->stat,
+                            .no_tangents = c->no_tangents,
                             .count = c->b->count,
                             .in_c = channels(c->l->in_c),
                             .out_c = channels(c->l->out_c),

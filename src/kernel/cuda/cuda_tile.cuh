@@ -23,6 +23,12 @@ static __device__ __forceinline__ void wait_for_previous(void)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
+/* The first `threads` of the block meet. */
+static __device__ __forceinline__ void some_meet(int threads)
+{
+    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+}
+
 /* ---- copies into shared memory ---- */
 
 static __device__ __forceinline__ uint32_t shared_address(const void *at)
