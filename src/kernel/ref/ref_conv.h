@@ -1,5 +1,9 @@
 /* ref_conv.h - 3x3 convolution with padding 1, and its two transposes, for one task. */
 
+#ifndef FACTOR /* what a product takes for x: a test rounds it */
+#define FACTOR(x) (double)(x)
+#endif
+
 /* z (n, out_c, conv_h, conv_w) += x (n, in_c, in_h, in_w) * w (out_c, in_c, 3, 3) */
 static void conv(const struct layer *l, int n, const REAL *x, const REAL *w, REAL *z)
 {
@@ -12,8 +16,8 @@ static void conv(const struct layer *l, int n, const REAL *x, const REAL *w, REA
                         for (int k = 0; k < 9; k++) {
                             int y = zy * l->stride + k / 3 - 1, xx = zx * l->stride + k % 3 - 1;
                             if (y >= 0 && y < l->in_h && xx >= 0 && xx < l->in_w)
-                                sum += (double)x[((i * l->in_c + c) * l->in_h + y) * l->in_w + xx] *
-                                       w[(o * l->in_c + c) * 9 + k];
+                                sum += FACTOR(x[((i * l->in_c + c) * l->in_h + y) * l->in_w + xx]) *
+                                       FACTOR(w[(o * l->in_c + c) * 9 + k]);
                         }
                     z[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w + zx] += (REAL)sum;
                 }
@@ -35,10 +39,9 @@ static void conv_dx(const struct layer *l, int n, const REAL *dz, const REAL *w,
                             zy /= l->stride;
                             zx /= l->stride;
                             if (zy < l->conv_h && zx < l->conv_w)
-                                sum +=
-                                    (double)
-                                        dz[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w + zx] *
-                                    w[(o * l->in_c + c) * 9 + k];
+                                sum += FACTOR(dz[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w +
+                                                 zx]) *
+                                       FACTOR(w[(o * l->in_c + c) * 9 + k]);
                         }
                     dx[((i * l->in_c + c) * l->in_h + y) * l->in_w + x] += (REAL)sum;
                 }
@@ -56,8 +59,10 @@ static void conv_dw(const struct layer *l, int n, const REAL *x, const REAL *dz,
                         for (int zx = 0; zx < l->conv_w; zx++) {
                             int y = zy * l->stride + k / 3 - 1, xx = zx * l->stride + k % 3 - 1;
                             if (y >= 0 && y < l->in_h && xx >= 0 && xx < l->in_w)
-                                sum += (double)x[((i * l->in_c + c) * l->in_h + y) * l->in_w + xx] *
-                                       dz[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w + zx];
+                                sum +=
+                                    FACTOR(x[((i * l->in_c + c) * l->in_h + y) * l->in_w + xx]) *
+                                    FACTOR(
+                                        dz[((i * l->out_c + o) * l->conv_h + zy) * l->conv_w + zx]);
                         }
                 dw[(o * l->in_c + c) * 9 + k] += (REAL)sum;
             }
