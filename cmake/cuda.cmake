@@ -2,7 +2,7 @@
 # library, and CUDA's own is linked statically: the binary asks for libc and, when
 # it starts, for the driver.
 set(METE_CUDA_ARCHS 90a-real 90-virtual CACHE STRING
-    "GPU architectures to build for, a list: 90a-real Hopper, 90-virtual any later one, 100, 120 Blackwell")
+    "GPU architectures to build for, a list: 90a-real Hopper, 90-virtual any later one, 100 Blackwell")
 find_program(METE_NVCC nvcc HINTS $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
 if(NOT CMAKE_CUDA_COMPILER AND METE_NVCC)
   set(CMAKE_CUDA_COMPILER ${METE_NVCC})

@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPABILITY = 9 }; /* thread block clusters: Hopper (2022) and later */
+enum {
+    CAPABILITY = 9, /* thread block clusters: Hopper (2022) and later */
+    SHARED_KB = 227 /* for a block, as Hopper has; capability 12 has 99 */
+};
 
 /* ---- life ---- */
 
@@ -47,7 +50,10 @@ static bool gpu_fits(int index, char *why, size_t size)
     if (p.major < CAPABILITY)
         snprintf(why, size, "%.99s has compute capability %d.%d, %d.0 or newer is needed", p.name,
                  p.major, p.minor, CAPABILITY);
-    return p.major >= CAPABILITY;
+    else if (p.sharedMemPerBlockOptin < SHARED_KB * 1024)
+        snprintf(why, size, "%.99s has %zu kB of shared memory for a block, %d are needed", p.name,
+                 p.sharedMemPerBlockOptin / 1024, SHARED_KB);
+    return p.major >= CAPABILITY && p.sharedMemPerBlockOptin >= SHARED_KB * 1024;
 }
 
 static bool usable(char *why, size_t size)
