@@ -225,7 +225,7 @@ TEST(plain_loops_in_tf32_agree)
     if (light())
         SKIP("no kernels of a GPU");
     for (int i = 0; i < FULL; i++)
-        if (full[i].n <= 5) /* of more images roundings average out, and they take long */
+        if (full[i].n <= 5) /* those of more images agree too, and take half a minute */
             bad += tf32_differs(&kernels_tf32, &full[i], 1, 0);
     CHECK_EQ(bad, 0);
 }

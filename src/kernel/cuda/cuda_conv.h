@@ -78,8 +78,8 @@ struct conv_plan {
 struct conv_args {
     struct layer l;
     int tasks, n, stat;
-    bool early; /* forward: the kernel before has not written what weights are read from */
-    bool no_tangents;
+    bool early;       /* forward: the kernel before has not written what weights are read from */
+    bool no_tangents; /* backward: dX that is used in its launch need not be kept */
     const int32_t *count;
     int in_c, out_c, out_rows; /* channels as stored; rows of the weight tensor */
     struct vec theta, v;

@@ -82,15 +82,13 @@ static bool norm_with_products(struct device *d, const struct conv_args *a)
     d->products_noted = false; /* or a launch would launch them first */
     if (cuda_small_products(d, p, a))
         return true;
-    d->products_noted = true;
-    if (p->plan.dx.splits > 1 && p->plan.dx.splits != p->plan.dw.splits)
-        return false; /* the parts of dX are no cluster */
-    const void *kernel = kernel_for(d, p, a);
-    if (!kernel)
-        return false;
-    d->products_noted = false;
-    launch(d, kernel, p, a);
-    return true;
+    bool cluster = p->plan.dx.splits == 1 || p->plan.dx.splits == p->plan.dw.splits;
+    const void *kernel = cluster ? kernel_for(d, p, a) : NULL; /* the parts of dX must be one */
+    if (kernel)
+        launch(d, kernel, p, a);
+    else
+        d->products_noted = true;
+    return kernel != NULL;
 }
 
 extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)

@@ -49,8 +49,9 @@ template <int SHAPE> struct small_room {
     static constexpr int dz = padded(dz_rows * dz_row, plane * 4 % 32, 32);
     static constexpr int weights = out * DX_PITCH;
     static_assert(K::h == K::w && each * x_pitch <= x, "dX in the place of x");
-    /* Images, at most: their pixels are in registers between sums and dz, and a warp has no more
-     * than 16 cells, or of pixel 3 twice that. */
+    /* Images, at most, of 49 and of 16 pixels: 256 pixels are in registers between sums and dz,
+     * and of dX's 8 warps each has 16 cells, or of pixel 3 twice that.  Of the small ones more
+     * than eight would fit; nobody has asked for them. */
     static constexpr int images = plane > 8 ? 5 : 8, tiles = (images * plane + 15) / 16;
     static constexpr int last_tiles = (tiles + 2) / 3;
     static constexpr int last_warps = (tiles + last_tiles - 1) / last_tiles;
@@ -297,6 +298,11 @@ static __device__ __forceinline__ constexpr int place_of_pair(int i, int apart)
         acc[(i) % 9][(i) / 9 * 2], acc[(i) % 9][(i) / 9 * 2 + 1]                                   \
     }
 
+static __device__ __forceinline__ bool same_vectors(const struct vec &a, const struct vec &b)
+{
+    return a.at == b.at && a.stride == b.stride && a.shared == b.shared;
+}
+
 /* Those to memory, or a step: `weights` are those in shared memory, which it mostly starts from. */
 template <int SHAPE>
 static __device__ __forceinline__ void sink_dw(const struct conv_args &a, int task, int c0,
@@ -313,7 +319,7 @@ static __device__ __forceinline__ void sink_dw(const struct conv_args &a, int ta
 #pragma unroll
         for (int i = 0; i < 18; i++)
             store_some<2>(to + place_of_pair(i, APART), PAIR_OF(acc, i));
-    } else if (!step.moved.at && step.from.at == a.theta.at) {
+    } else if (!step.moved.at && same_vectors(step.from, a.theta)) {
         float *to = task_at(step.to, task, first);
         weights += o * DX_PITCH + c;
 #pragma unroll
@@ -351,7 +357,7 @@ static __device__ __forceinline__ int pixel_number(int i)
     return threadIdx.x / 4 + i * PIXELS_AT_ONCE;
 }
 
-/* Channels c.. of the task's first pixel; c: the thread's. */
+/* Where the thread's four channels of the task's first pixel lie. */
 static __device__ __forceinline__ size_t first_pixel(const struct conv_args &a, int task, int c0)
 {
     return (size_t)task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c0 + threadIdx.x % 4 * 4;
