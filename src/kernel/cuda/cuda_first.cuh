@@ -75,6 +75,40 @@ static __device__ __forceinline__ int corner_of(const struct conv_args &a, int t
     return (row * a.plan.in.cols + x) * FEW;
 }
 
+/* Whether a block for each task is enough for the chip. */
+static inline bool first_crowd(const struct device *d, int tasks)
+{
+    return tasks >= d->blocks / 2 * 3 / 4;
+}
+
+/* ---- pictures of one channel as plain floats ----
+ * With a row and a column of zeros before it, those of 28 x 28 are (29, PLAIN_ROW): what the
+ * threads of a warp read of a window's rows lies 16 banks apart. */
+enum { PLAIN_ROW = 48, PLAIN_FLOATS = 29 * PLAIN_ROW };
+
+/* Begins to copy one, but its border, by `threads` threads of which this is number `i`. */
+static __device__ __forceinline__ void stage_plain(const float *from, int i, int threads, float *to)
+{
+    using K = known<0>;
+    uint32_t out = shared_address(to + PLAIN_ROW + 1);
+#pragma unroll 5
+    for (; i < K::h * K::w; i += threads) {
+        unsigned at = i + (unsigned)i / K::w * (PLAIN_ROW - K::w);
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(out + 4 * at),
+                     "l"(from + i * FEW)
+                     : "memory");
+    }
+}
+
+/* Where the window of conv pixel p begins; of several images in a row, IMAGE_GAP further on for
+ * each that is before it. */
+enum { IMAGE_GAP = PLAIN_FLOATS - 28 * PLAIN_ROW };
+static __device__ __forceinline__ unsigned plain_corner(unsigned p)
+{
+    constexpr unsigned across = known<0>::conv_w;
+    return 2 * p + p / across * 2 * (PLAIN_ROW - across);
+}
+
 /* Rows of the staged picture under `pixels` of them, at worst. */
 template <class W> static __host__ __device__ constexpr int rows_staged(int pixels)
 {

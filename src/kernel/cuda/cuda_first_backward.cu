@@ -7,6 +7,8 @@
  */
 #include "cuda_first.cuh"
 
+extern "C" bool cuda_first_crowd(struct device *d, const struct conv_args *a);
+
 enum {
     BACK_WARPS = 16,
     BACK_THREADS = BACK_WARPS * 32,
@@ -311,6 +313,8 @@ extern "C" bool cuda_first_backward(struct device *d, struct conv_args *a)
 {
     if (!by_moments(d, &a->l) || a->stat == 0)
         return false;
+    if (cuda_first_crowd(d, a))
+        return true;
     (moments_side(&a->l) == window<0>::side ? launch<0> : launch<4>)(d, a);
     return true;
 }

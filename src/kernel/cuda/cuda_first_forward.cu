@@ -2,7 +2,8 @@
  * moments, then convolution, normalisation and ReLU of each pixel at once.
  *
  * A warp computes 32 pixels x 32 channels; its columns stand for channels such that a thread
- * holds 4 neighbours of every 16 (channel_of_column).
+ * holds 4 neighbours of every 16 (channel_of_column).  A block has a slice of a task's channels, or
+ * a part of its pixels too; of many Omniglot tasks, all of a task.
  */
 #include "cuda_first.cuh"
 
@@ -42,10 +43,10 @@ static __device__ __forceinline__ void load_weights(const struct conv_args &a, i
 {
     const float *from = tensor_at(a.theta, task, a.l, TENSOR_WEIGHT) + c0 * 9 * FEW;
 #pragma unroll
-    for (int i = threadIdx.x; i < FIRST_SLICE * W::side; i += THREADS) {
-        int column = i % W::side;
-        to[i] = column < W::one ? round_tf32(__ldcg(from + i / W::side * 9 * FEW + W::slot(column)))
-                                : 0;
+    for (int i = threadIdx.x; i < FIRST_SLICE * W::side; i += THREADS) { /* all are under way */
+        int column = i % W::side, slot = W::slot(min(column, W::one - 1));
+        float v = round_tf32(__ldcg(from + i / W::side * 9 * FEW + slot));
+        to[i] = column < W::one ? v : 0;
     }
 }
 
@@ -115,8 +116,17 @@ static __device__ __forceinline__ void take_weights(const float *weights,
     }
 }
 
-/* z of a warp's 32 pixels. */
-template <class W>
+/* The same with 4 terms, of which a thread has t. */
+static __device__ __forceinline__ void mma4(float (&c)[4], float a0, float a1, float b)
+{
+    asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
+        "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(b)));
+}
+
+/* z of a warp's 32 pixels; pictures have rows of COLS pixels of FLOATS. */
+template <class W, int COLS, int FLOATS>
 static __device__ __forceinline__ void convolve(const float *picture, const int (&corner)[4],
                                                 const float (&b)[W::side / 8][TILES][2],
                                                 float (&acc)[2][TILES][4])
@@ -124,14 +134,18 @@ static __device__ __forceinline__ void convolve(const float *picture, const int 
     int t = threadIdx.x % 4;
 #pragma unroll
     for (int k = 0; k < W::side / 8; k++) {
-        int near = W::at(8 * k + t, W::K::cols, FEW), far = W::at(8 * k + t + 4, W::K::cols, FEW);
+        bool few = W::one - 8 * k <= 4; /* the last terms are not there */
+        int near = W::at(8 * k + t, COLS, FLOATS), far = W::at(8 * k + t + 4, COLS, FLOATS);
 #pragma unroll
         for (int m = 0; m < 2; m++) {
             const float *low = picture + corner[2 * m], *high = picture + corner[2 * m + 1];
-            const float rows[4] = {low[near], high[near], low[far], high[far]};
+            const float rows[4] = {low[near], high[near], few ? 0 : low[far], few ? 0 : high[far]};
 #pragma unroll
             for (int n = 0; n < TILES; n++)
-                mma(acc[m][n], rows, b[k][n][0], b[k][n][1]);
+                if (few)
+                    mma4(acc[m][n], rows[0], rows[1], b[k][n][0]);
+                else
+                    mma(acc[m][n], rows, b[k][n][0], b[k][n][1]);
         }
     }
 }
@@ -152,8 +166,10 @@ put_pixels(const float (&acc)[2][TILES][4], const float (&scale)[CHANNELS],
         for (int j = 0; j < CHANNELS; j++) {
             v[j] = acc[i / 2][j / 4 * 2 + j % 4 / 2][i % 2 * 2 + j % 2];
             y[j] = round_tf32(fmaxf(fmaf(v[j], scale[j], shift[j]), 0));
-            bits |= y[j] > 0 ? 1u << j : 0;
         }
+#pragma unroll
+        for (int j = CHANNELS; j-- > 0;) /* y is not negative: where it is not 0, -y's sign is */
+            bits = __funnelshift_l(0 - __float_as_uint(y[j]), bits, 1);
         if (pixel < last)
             on[pixel * (apart / 8)] = (uint8_t)bits;
 #pragma unroll
@@ -219,11 +235,124 @@ static __global__ void __launch_bounds__(THREADS, 2)
         for (int i = 0; i < 4; i++)
             corner[i] = corner_of(a, top, min(first + within + 8 * i, s.last - 1));
         float acc[2][TILES][4] = {};
-        convolve<W>(dynamic + slot * STAGE, corner, b, acc);
+        convolve<W, W::K::cols, FEW>(dynamic + slot * STAGE, corner, b, acc);
         put_pixels<Z>(acc, scale, shift, first + within, s.last, a.out_c, a.cache.out + mine, on,
                       a.cache.z + mine);
         slot = (slot + 1) % STAGES;
     }
+}
+
+/* ---- all of a task ---- */
+
+enum {
+    IMAGES = 5, /* staged at once */
+    PLANE = known<0>::conv_h * known<0>::conv_w,
+    PARTS = known<0>::filters / FIRST_SLICE, /* that the warps have */
+    APART = WARPS / PARTS * 32               /* pixels between a warp's */
+};
+
+/* Pictures from..., `images` of them, to shared memory whose borders are zeros. */
+static __device__ __forceinline__ void stage_images(const struct conv_args &a, int task, int from,
+                                                    int images, float *to)
+{
+    using K = known<0>;
+    const float *first = a.x + (size_t)(task * a.n + from) * (K::h * K::w) * FEW;
+    for (int i = 0; i < images; i++)
+        stage_plain(first + (size_t)i * (K::h * K::w) * FEW, threadIdx.x, THREADS,
+                    to + i * PLAIN_FLOATS);
+    copies_end();
+}
+
+static __device__ __forceinline__ void zero_borders(float *pictures)
+{
+    enum { EACH = PLAIN_ROW + 28 }; /* the first row, and of the others the first column */
+    for (int i = threadIdx.x; i < IMAGES * EACH; i += THREADS) {
+        int at = i % EACH < PLAIN_ROW ? i % EACH : (i % EACH - PLAIN_ROW + 1) * PLAIN_ROW;
+        pictures[i / EACH * PLAIN_FLOATS + at] = 0;
+    }
+}
+
+/* That the compiler makes it once, and not again wherever it is used. */
+template <class T> static __device__ __forceinline__ void keep_address(T *&at)
+{
+    asm volatile("" : "+l"(at));
+}
+
+/* blockIdx = task. */
+template <bool Z>
+static __global__ void __launch_bounds__(THREADS, 2)
+    first_crowd_forward_kernel(const __grid_constant__ struct conv_args given)
+{
+    using W = window<0>;
+    __shared__ float pictures[IMAGES * PLAIN_FLOATS];
+    __shared__ float moments[W::side * W::pitch], weights[PARTS * FIRST_SLICE * W::side];
+    __shared__ struct scaling scaling[PARTS];
+    struct conv_args a = given;
+    fix_layer<0>(a);
+    int task = blockIdx.x, warp = threadIdx.x / 32, t = threadIdx.x % 4, part = warp % PARTS;
+    if (!a.early)
+        wait_for_previous();
+    const struct part s = part_of(a, task, 0, 0, 1);
+    stage_images(a, task, 0, min(s.n, (int)IMAGES), pictures);
+    zero_borders(pictures);
+    sum_moments<W>(a, task, s.stat, moments);
+    if (a.early)
+        wait_for_previous();
+    for (int i = 0; i < PARTS; i++)
+        load_weights<W>(a, task, i * FIRST_SLICE, weights + i * FIRST_SLICE * W::side);
+    __syncthreads();
+    for (int i = 0; i < PARTS; i++)
+        set_scaling<W>(a, {task, s.n, s.stat, i * FIRST_SLICE, 0, 0}, moments,
+                       weights + i * FIRST_SLICE * W::side, true, &scaling[i]);
+    float b[W::side / 8][TILES][2], scale[CHANNELS], shift[CHANNELS];
+    take_weights<W>(weights + part * FIRST_SLICE * W::side, b);
+    copies_wait<0>();
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < CHANNELS; j++) {
+        scale[j] = scaling[part].scale[t * 4 + j / 4 * 16 + j % 4];
+        shift[j] = scaling[part].shift[t * 4 + j / 4 * 16 + j % 4];
+    }
+    int c = part * FIRST_SLICE + t * 4, within = warp / PARTS * 32 + threadIdx.x % 32 / 4;
+#pragma unroll 1
+    for (int from = 0; from < s.n; from += IMAGES) {
+        int images = min(s.n - from, (int)IMAGES), last = images * PLANE;
+        size_t mine = ((size_t)task * a.n + from) * PLANE * a.out_c + c;
+        float *out = a.cache.out + mine, *z = a.cache.z + mine;
+        uint8_t *on = (uint8_t *)(first_cache_of<W>(a, task).on + from * PLANE * PARTS + part) + t;
+        keep_address(out);
+        keep_address(on);
+        if (from > 0) {
+            __syncthreads();
+            stage_images(a, task, from, images, pictures);
+            copies_wait<0>();
+            __syncthreads();
+        }
+#pragma unroll 1
+        for (int first = within; first < last; first += APART) {
+            int corner[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                unsigned pixel = min(first + 8 * i, last - 1);
+                corner[i] = plain_corner(pixel) + pixel / PLANE * IMAGE_GAP;
+            }
+            float acc[2][TILES][4] = {};
+            convolve<W, PLAIN_ROW, 1>(pictures, corner, b, acc);
+            put_pixels<Z>(acc, scale, shift, first, last, a.out_c, out, on, z);
+        }
+    }
+}
+
+static bool launch_crowd(struct device *d, struct conv_args *a, bool keep_z)
+{
+    int tasks = d->tasks ? d->tasks : a->tasks;
+    if (!first_crowd(d, tasks) || !fixed<fix_norm<0>>(a))
+        return false;
+    struct grid g = {.x = (unsigned)a->tasks, .y = 1, .threads = THREADS};
+    const void *kernel = keep_z ? (const void *)first_crowd_forward_kernel<true>
+                                : (const void *)first_crowd_forward_kernel<false>;
+    cuda_launch(d, kernel, g, a, CUDA_FORWARD);
+    return true;
 }
 
 template <int SHAPE> static void launch(struct device *d, struct conv_args *a, bool keep_z)
@@ -244,6 +373,8 @@ extern "C" bool cuda_first_forward(struct device *d, struct conv_args *a, bool k
     if (!by_moments(d, &a->l) || a->stat == 0)
         return false;
     a->early = d->latest && strcmp(d->latest, CUDA_GATHER) != 0;
+    if (launch_crowd(d, a, keep_z))
+        return true;
     (moments_side(&a->l) == window<0>::side ? launch<0> : launch<4>)(d, a, keep_z);
     return true;
 }

@@ -10,46 +10,45 @@ struct products_args {
 
 /* blockIdx = (block, task): two blocks for dW, two for dX.  The kernel before has written dz alone
  * of what is read here. */
-template <int SHAPE, bool STEP>
+template <int SHAPE, bool STEP, bool AHEAD>
 static __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
     group_product_kernel(const __grid_constant__ struct products_args given)
 {
 #ifdef HAVE_GROUPS
     using R = dw_room<SHAPE, STEP>;
     extern __shared__ __align__(128) float dynamic[];
-    __shared__ struct ring<dx_room<SHAPE>::slots> dx_ring;
+    __shared__ struct dx_barriers<dx_room<SHAPE, AHEAD>> dx_bars;
     __shared__ struct dw_barriers<R> dw_bars;
     struct conv_args a = given.layer;
     fix_layer<SHAPE>(a);
     bool dx = blockIdx.x >= 2;
     char *aligned = aligned_to_eight_rows(dynamic);
-    ring_init(&dx_ring, 1, GROUP / 32);
+    dx_barriers_init(&dx_bars);
     dw_barriers_init(&dw_bars);
     if (!dx) /* 0 times what was there need not be 0 */
         zero_ends<typename R::C>(aligned, R::slots, R::stage, PRODUCT_THREADS);
     __syncthreads();
     if (dx)
-        compute_dx<SHAPE>(a, &given.dz, shared_address(aligned), &dx_ring);
+        compute_dx<SHAPE, AHEAD>(a, &given.dz, aligned, &dx_bars);
     else
         compute_dw<SHAPE, STEP>(a, &given.x, aligned, &dw_bars);
 #endif
 }
 
-template <int SHAPE, bool STEP> static bool launch(struct device *d, const struct conv_args *a)
+template <int SHAPE, bool STEP, bool AHEAD>
+static bool launch(struct device *d, const struct conv_args *a, int blocks)
 {
     using W = dw_room<SHAPE, STEP>;
     struct products_args g;
-    const void *kernel = (const void *)group_product_kernel<SHAPE, STEP>;
+    const void *kernel = (const void *)group_product_kernel<SHAPE, STEP, AHEAD>;
     if (!takes<SHAPE>(kernel, a, &g))
         return false;
     const struct box x = planes_of<typename W::C>(a), dz = cells_of_dz<SHAPE>(a);
     cuda_map(d, &x, &g.x);
     cuda_map(d, &dz, &g.dz);
-    /* four for a task, one to a multiprocessor; those of a cluster do not go on to another task */
-    int most = parts_of<SHAPE> > 1 ? a->tasks : d->blocks / 2 / 4;
-    size_t dx_bytes = dx_room<SHAPE>::bytes, dw_bytes = W::bytes;
+    size_t dx_bytes = dx_room<SHAPE, AHEAD>::bytes, dw_bytes = W::bytes;
     struct grid grid = {.x = 4,
-                        .y = (unsigned)min(a->tasks, most),
+                        .y = (unsigned)blocks,
                         .threads = PRODUCT_THREADS,
                         .cluster = (unsigned)parts_of<SHAPE>,
                         .shared = dx_bytes > dw_bytes ? dx_bytes : dw_bytes};
@@ -57,13 +56,20 @@ template <int SHAPE, bool STEP> static bool launch(struct device *d, const struc
     return true;
 }
 
-/* A step of 32 channels is taken where two blocks' sums are added up. */
+/* Four blocks for a task, one to a multiprocessor; those of a cluster do not go on to another task.
+ * A step of 32 channels is taken where two blocks' sums are added up. */
 template <int SHAPE> static bool launch(struct device *d, const struct conv_args *a)
 {
-    if constexpr (parts_of<SHAPE> == 1)
-        if (a->sink.step.to.at)
-            return launch<SHAPE, true>(d, a);
-    return launch<SHAPE, false>(d, a);
+    if constexpr (parts_of<SHAPE> == 1) {
+        int most = d->blocks / 2 / 4;
+        bool step = a->sink.step.to.at;
+        if (a->tasks <= most)
+            return (step ? launch<SHAPE, true, false> : launch<SHAPE, false, false>)(d, a,
+                                                                                     a->tasks);
+        return (step ? launch<SHAPE, true, true> : launch<SHAPE, false, true>)(d, a, most);
+    } else {
+        return launch<SHAPE, false, false>(d, a, a->tasks);
+    }
 }
 
 /* Launches the products where the layer is of those shapes, tasks fill three quarters of the chip
