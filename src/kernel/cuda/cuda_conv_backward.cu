@@ -6,6 +6,7 @@
  * something else, which launches them first.
  */
 #include "cuda_head.h"
+#include "cuda_last.h"
 #include "cuda_products.cuh"
 #include "cuda_proto.h"
 
@@ -91,20 +92,28 @@ static bool norm_with_products(struct device *d, const struct conv_args *a)
     return kernel != NULL;
 }
 
+extern "C" void cuda_backward_launch(struct device *d, struct conv_args *a)
+{
+    bool tangent = a->v.at != NULL;
+    if (!a->dx && (tangent ? cuda_first_tangent : cuda_first_backward)(d, a))
+        return;
+    if (!cuda_last_norm(d, a) && !norm_with_products(d, a) && !cuda_head_norm(d, a) &&
+        !cuda_proto_norm(d, a))
+        cuda_conv_norm(d, a);
+    if (a->dx && cuda_group_products(d, a))
+        return;
+    if (a->dx) {
+        *d->products = *a;
+        d->products_noted = true;
+    } else {
+        launch(d, kernel_for(d, a, NULL), a, NULL);
+    }
+}
+
 extern "C" void cuda_conv_backward(struct device *d, const struct layer_call *c)
 {
     struct conv_args a = {};
     cuda_conv_args(d, c, &a);
-    if (!c->dx && (c->v.at ? cuda_first_tangent : cuda_first_backward)(d, &a))
-        return;
-    if (!norm_with_products(d, &a) && !cuda_head_norm(d, &a) && !cuda_proto_norm(d, &a))
-        cuda_conv_norm(d, &a);
-    if (c->dx && cuda_group_products(d, &a))
-        return;
-    if (c->dx) {
-        *d->products = a;
-        d->products_noted = true;
-    } else {
-        launch(d, kernel_for(d, &a, NULL), &a, NULL);
-    }
+    if (!cuda_last_backward(d, &a))
+        cuda_backward_launch(d, &a);
 }

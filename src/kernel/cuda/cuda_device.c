@@ -5,6 +5,7 @@
  */
 #include "cuda_conv.h"
 #include "cuda_head.h"
+#include "cuda_last.h"
 #include "cuda_proto.h"
 #include "cuda_together.h"
 #include "base/memory.h"
@@ -91,6 +92,7 @@ static int open_device(struct device **out, const struct device_options *options
     if (!gpu_fits(options->index, why, sizeof why))
         return fail(METE_EDEVICE, "%s", why);
     struct device *d = mem_alloc(sizeof *d);
+    d->last = mem_alloc(sizeof *d->last);
     d->head = mem_alloc(sizeof *d->head);
     d->proto = mem_alloc(sizeof *d->proto);
     d->products = mem_alloc(sizeof *d->products);
@@ -128,6 +130,7 @@ static void close_device(struct device *d)
     cudaFree(d->staging);
     if (d->stream)
         cudaStreamDestroy(d->stream);
+    free(d->last);
     free(d->head);
     free(d->proto);
     free(d->products);
@@ -231,6 +234,7 @@ static void zero(struct device *d, void *to, size_t bytes)
 void cuda_flush(struct device *d)
 {
     cuda_together_flush(d); /* first: where any is noted, the others were noted later */
+    cuda_last_flush(d);
     cuda_head_flush(d);
     cuda_proto_flush(d);
     cuda_products_flush(d);

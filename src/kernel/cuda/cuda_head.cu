@@ -1,5 +1,6 @@
 /* cuda_head.cu - a net's last dense layer, its loss and the way back in one launch. */
 #include "cuda_dense.cuh"
+#include "cuda_last.h"
 #include "cuda_xent.cuh"
 
 enum {
@@ -60,7 +61,8 @@ extern "C" void cuda_head_flush(struct device *d)
 extern "C" bool cuda_head_forward(struct device *d, const struct dense_args *a, int tasks,
                                   bool tangent)
 {
-    cuda_flush(d);
+    if (!cuda_last_makes(d, a->x))
+        cuda_flush(d);
     if (a->relu || a->n * a->out_c > HEAD_MOST || d->error)
         return false;
     *d->head = (struct head){head::HEAD_FORWARD, tangent, tasks, {*a}};

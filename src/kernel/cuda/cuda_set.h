@@ -37,6 +37,7 @@ struct head;       /* cuda_head.h */
 struct proto_args; /* cuda_proto.h */
 struct conv_args;  /* cuda_conv.h */
 struct together;   /* cuda_together.h */
+struct last;       /* cuda_last.h */
 
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
@@ -49,7 +50,8 @@ struct device {
     void *staging; /* device memory for operations that wait */
     size_t staging_bytes;
     const char *latest; /* what was launched last */
-    struct head *head;  /* what is noted and not yet launched */
+    struct last *last;  /* what is noted and not yet launched */
+    struct head *head;
     struct proto_args *proto;
     struct conv_args *products;
     struct together *together;
@@ -70,6 +72,7 @@ void cuda_launch(struct device *d, const void *kernel, struct grid g, void *args
 /* Launches what is noted.  Whatever reads or writes device memory calls it first;
  * cuda_launch does. */
 void cuda_flush(struct device *d);
+void cuda_last_flush(struct device *d);
 void cuda_head_flush(struct device *d);
 void cuda_proto_flush(struct device *d);
 void cuda_products_flush(struct device *d);
