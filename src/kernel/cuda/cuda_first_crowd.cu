@@ -272,8 +272,7 @@ static __device__ __forceinline__ void finish_task(const struct conv_args &a, in
                        (const uint32_t *)(shared + R::on) + slot * R::words + half,
                        (const float *)(shared + R::pictures) + slot * PLAIN_FLOATS,
                        (warp + i) % SHARES, acc);
-        __syncwarp();
-        ring_free(ring, first + i);
+        barrier_arrive(&ring->used[slot]); /* each thread for itself */
     }
     some_meet(MULTIPLIERS * 32); /* the task before has been read */
     put_sums(acc, sums + warp * SUMS);
@@ -296,7 +295,7 @@ static __global__ void __launch_bounds__(CROWD_THREADS, 1)
     char *shared = aligned_to_eight_rows(dynamic);
     int first = 0, task = blockIdx.x;
     zero_borders(shared);
-    ring_init(&ring, 1 + 32, MULTIPLIERS);
+    ring_init(&ring, 1 + 32, MULTIPLIERS * 32);
     __syncthreads();
     if (threadIdx.x >= MULTIPLIERS * 32) {
         stage_all(given, a, settled(a, {task, 0, images_of(a, task)}), shared, &ring);

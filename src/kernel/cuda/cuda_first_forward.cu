@@ -313,7 +313,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         scale[j] = scaling[part].scale[t * 4 + j / 4 * 16 + j % 4];
         shift[j] = scaling[part].shift[t * 4 + j / 4 * 16 + j % 4];
     }
-    int c = part * FIRST_SLICE + t * 4, within = warp / PARTS * 32 + threadIdx.x % 32 / 4;
+    int c = part * FIRST_SLICE + t * 4, g = threadIdx.x % 32 / 4;
 #pragma unroll 1
     for (int from = 0; from < s.n; from += IMAGES) {
         int images = min(s.n - from, (int)IMAGES), last = images * PLANE;
@@ -329,8 +329,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
             __syncthreads();
         }
 #pragma unroll 1
-        for (int first = within; first < last; first += APART) {
-            int corner[4];
+        for (int tile = warp / PARTS * 32; tile < last; tile += APART) { /* all lanes, or none */
+            int corner[4], first = tile + g;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 unsigned pixel = min(first + 8 * i, last - 1);
