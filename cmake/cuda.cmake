@@ -21,7 +21,11 @@ target_compile_options(mete_lib PRIVATE
 if(METE_WERROR)
   target_compile_options(mete_lib PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
-target_link_libraries(mete_lib PUBLIC CUDA::cudart_static)
+if(METE_CUDA_STANDIN) # tests/gpu: no GPU is needed, and nothing is computed
+  target_sources(mete_lib PRIVATE tests/gpu/standin.c)
+else()
+  target_link_libraries(mete_lib PUBLIC CUDA::cudart_static)
+endif()
 set(CMAKE_CUDA_IMPLICIT_LINK_LIBRARIES "") # what is linked is said above
 set(CMAKE_CUDA_LINKER_PREFERENCE 0)        # and programs are linked as C
 set(CMAKE_CUDA_LINKER_PREFERENCE_PROPAGATES 0)

@@ -215,14 +215,14 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     if (!err)
         err = e->k->images_open(e->dev, &e->images);
     if (!err)
+        err = open_vectors(e);
+    if (!err)
         err = pool_open(&e->pool, spec->threads);
-    if (!err) {
+    if (!err) { /* last: what is left is theirs, and says how large a meta-batch may be */
         e->n_lanes = e->k->whole_shard ? 1 : pool_threads(e->pool);
         e->losses = mem_array((size_t)e->meta_batch, sizeof *e->losses);
         err = open_lanes(e);
     }
-    if (!err)
-        err = open_vectors(e);
     if (err) {
         engine_close(e);
         return err;

@@ -52,6 +52,14 @@ static void step_weights(struct walk *w, struct lane *lane, double lr, int i)
         copy_statistics(lane, p->batch.tasks, to, w->theta[i]);
 }
 
+/* Step i, of images that are there. */
+static void take_step(struct walk *w, struct lane *lane, const struct inner *s, int i)
+{
+    pass_forward(&w->pass[i], lane, w->theta[i]);
+    pass_xent(&w->pass[i], lane);
+    step_weights(w, lane, s->lr, i);
+}
+
 void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int steps,
               const struct images *images)
 {
@@ -62,9 +70,7 @@ void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int step
         p->labels = w->label + offset;
         if (i == 0 || w->shuffled)
             pass_gather(p, lane, images, w->index + offset);
-        pass_forward(p, lane, w->theta[i]);
-        pass_xent(p, lane);
-        step_weights(w, lane, s->lr, i);
+        take_step(w, lane, s, i);
     }
 }
 
@@ -86,7 +92,10 @@ void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f,
     for (int i = 0; i < steps; i++) {
         w.theta[0] = turns[i % 2];
         w.theta[1] = turns[(i + 1) % 2];
-        walk_run(&w, lane, &test, 1, f->images);
+        if (i == 0)
+            walk_run(&w, lane, &test, 1, f->images);
+        else
+            take_step(&w, lane, &test, 0);
     }
     if (steps % 2 == 1 && !step_in_place(net->k))
         net->k->axpy(lane->dev, tasks, net->len, adapted, turns[1], 0, turns[1]);

@@ -1,0 +1,78 @@
+# What is said and kept where a GPU is missing, too old, too small or lost, and which kernels are
+# launched: with a program whose CUDA run-time library is a stand-in (standin.c).
+#   METE=build-standin/mete bash tests/gpu/states.sh
+. "$(dirname "$0")/../cli/lib.sh"
+. "$(dirname "$0")/../cli/same_results.sh.inc"
+with() { # STATE COMMAND...
+    METE_STANDIN=$1 "${@:2}"
+}
+speed="$METE speed --device cuda --bench omniglot:5w-1s --query 1 --seconds 0.02"
+
+refuses "no driver" 1 "no NVIDIA driver is installed" with none $speed
+refuses "an old driver" 1 "the NVIDIA driver is for CUDA 11.4, this build needs" with old $speed
+refuses "an old GPU" 1 "has compute capability 8.0, 9.0 or newer is needed" with capability=8 $speed
+refuses "too little shared memory" 1 "has 99 kB of shared memory for a block" with shared=99 $speed
+with none "$METE" list devices >"$tmp/devices"
+same "devices are listed all the same" 0 $?
+ok "and why one is of no use" grep -q "cuda .*not usable here: no NVIDIA driver" "$tmp/devices"
+
+batch="--method maml --set train.meta_batch=128"
+refuses "a meta-batch that does not fit" 1 "is the largest that fits" with memory=200 $speed $batch
+largest=$(sed -n 's/.*train.meta_batch=\([0-9]*\) is the largest.*/\1/p' "$tmp/err")
+batch="--method maml --set train.meta_batch=$largest"
+ok "the largest does" with memory=200 $speed $batch
+batch="--method maml --set train.meta_batch=$((largest + 1))"
+refuses "one more does not" 1 "train.meta_batch=$largest is the largest" with memory=200 $speed $batch
+refuses "a task that does not fit" 1 "that one task of this size needs" with memory=3 $speed $batch
+
+# A GPU that is lost: nothing but what was under way is to do again.
+if command -v sqlite3 >/dev/null; then
+    suite="$METE run tests/suites/tiny.yaml --device cuda --only labels=random"
+    statuses() { sqlite3 "$1" "SELECT count(*) FROM runs WHERE status = '$2'"; }
+    ok "a whole suite" $suite --db "$tmp/whole.db"
+    results_of "$tmp/whole.db" >"$tmp/whole"
+    same "all of it" 6 "$(statuses "$tmp/whole.db" done)"
+    for how in "" "--threads 4 --together 2"; do
+        db=$tmp/lost${how:+.together}.db
+        for lost in 200 1000 4000 9000; do
+            with lost=$lost $suite $how --db "$db" >/dev/null 2>"$tmp/why"
+            same "lost at call $lost $how: exit status" 1 $?
+            ok "lost at call $lost $how: why" grep -q "GPU 0 .*: uncorrectable ECC error" "$tmp/why"
+            same "lost at call $lost $how: no run has failed" 0 "$(statuses "$db" failed)"
+        done
+        ok "the same command goes on $how" $suite $how --db "$db"
+        results_of "$db" >"$tmp/again"
+        ok "to the results of an undisturbed one $how" cmp "$tmp/whole" "$tmp/again"
+    done
+    # memory for some of the methods: the others go on
+    for ((mb = 3; mb < 20; mb++)); do
+        with memory=$mb $suite --db "$tmp/$mb.db" >/dev/null 2>"$tmp/why"
+        status=$?
+        [ "$(statuses "$tmp/$mb.db" done)" -gt 0 ] && break
+    done
+    same "memory for some: exit status" 1 $status
+    same "memory for some: all are done or failed" 6 $(($(statuses "$tmp/$mb.db" done) + $(statuses "$tmp/$mb.db" failed)))
+    ok "memory for some: what it needs" grep -q "warning: .* MB" "$tmp/why"
+else
+    skip "no sqlite3"
+fi
+
+# Which kernels a pass is: forward, loss, backward.
+launches() { # NAME KERNELS ARGUMENTS...: the first of those after the pictures are gathered
+    local name=$1 want=$2
+    rm -f "$tmp/log"
+    METE_STANDIN_LOG=$tmp/log $speed "${@:3}" >/dev/null 2>&1
+    same "$name" "$want" "$(sed -n '/^gather/,$p' "$tmp/log" | sed -n "2,$(($(wc -w <<<"$want") + 1))p" | sed 's/_kernel$//' | tr '\n' ' ' | sed 's/ $//')"
+}
+maml="--method maml --set first_order=yes --set train.meta_batch"
+launches "one run's pass" "first_forward group_forward group_forward group_forward tail product product group_product first_backward" $maml=32
+launches "many tasks' pass" "first_crowd_forward group_forward group_forward last small_product group_product first_crowd" $maml=128
+launches "a forward pass whose head does not come" "first_crowd_forward group_forward group_forward group_forward proto small_product small_product group_product first_crowd" --method protonet --set train.meta_batch=128
+# Predicting, the head comes after the last conv layer, though both were noted.
+rm -f "$tmp/log"
+METE_STANDIN_LOG=$tmp/log ok "training, validating and testing" "$METE" train glyphs:5w-1s@30K --device cuda -o "$tmp/run" \
+    --set train.meta_batch=128 --set train.steps=2 --set train.validate_every=1 --set train.val_tasks=128 --set test.tasks=128
+tr '\n' ' ' <"$tmp/log" | sed 's/_kernel//g' >"$tmp/line"
+ok "a prediction" grep -q "first_crowd_forward group_forward group_forward group_forward head" "$tmp/line"
+same "in this order always" "" "$(grep -o "first_crowd_forward group_forward group_forward head" "$tmp/line")"
+finish
