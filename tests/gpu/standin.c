@@ -115,7 +115,9 @@ enum { BEFORE = 256 };
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
 {
     *all = (size_t)number("memory=", 4096) * MB;
+    pthread_mutex_lock(&lock);
     *left = *all - used;
+    pthread_mutex_unlock(&lock);
     return called();
 }
 

@@ -61,7 +61,7 @@ extern "C" void cuda_head_flush(struct device *d)
 extern "C" bool cuda_head_forward(struct device *d, const struct dense_args *a, int tasks,
                                   bool tangent)
 {
-    if (!cuda_last_makes(d, a->x))
+    if (!cuda_last_makes(d, a->x)) /* they may be one launch yet */
         cuda_flush(d);
     if (a->relu || a->n * a->out_c > HEAD_MOST || d->error)
         return false;

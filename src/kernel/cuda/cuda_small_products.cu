@@ -1,5 +1,6 @@
 /* cuda_small_products.cu - dX and dW of a conv block of few pixels, and batch norm of the block
- * before, in one launch: the last two layers of Conv4 on Omniglot, five images a task.
+ * before, in one launch: the last two layers of Conv4 on Omniglot, five images a task; of the last
+ * one, where a head and its loss do not take all of it (cuda_last.cu).
  *
  * A block has 16 input channels of a task.  Their weights, inputs and dz are brought to shared
  * memory once, for dX, dW and the step.  Half of its warps compute dX, the others dW; then dX is
@@ -97,11 +98,6 @@ static __device__ __forceinline__ void stage_weights(const float *from, float *t
     if (threadIdx.x < ROWS)
         copy_bytes(shared_address(to + threadIdx.x * DX_PITCH),
                    from + threadIdx.x * 9 * known<SHAPE>::c, BYTES, bar);
-}
-
-static __device__ __forceinline__ void store_zeros(float *to)
-{
-    *(float4 *)to = make_float4(0, 0, 0, 0);
 }
 
 /* Does f(0), f(1), ... f(N - 1), a thread every SMALL_THREADS-th. */
@@ -297,11 +293,6 @@ static __device__ __forceinline__ constexpr int place_of_pair(int i, int apart)
     {                                                                                              \
         acc[(i) % 9][(i) / 9 * 2], acc[(i) % 9][(i) / 9 * 2 + 1]                                   \
     }
-
-static __device__ __forceinline__ bool same_vectors(const struct vec &a, const struct vec &b)
-{
-    return a.at == b.at && a.stride == b.stride && a.shared == b.shared;
-}
 
 /* Those to memory, or a step: `weights` are those in shared memory, which it mostly starts from. */
 template <int SHAPE>

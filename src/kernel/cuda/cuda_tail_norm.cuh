@@ -69,15 +69,6 @@ static __device__ __forceinline__ void load_tail_norm(const struct conv_args &a,
     }
 }
 
-static __device__ __forceinline__ void take4(float (&to)[4], const float *from)
-{
-    float4 v = *(const float4 *)from;
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = v.z;
-    to[3] = v.w;
-}
-
 static __device__ __forceinline__ void take_few(struct few<4> &f, const struct tail_norm &t, int c)
 {
     take4(f.mu, t.mu + c);

@@ -401,6 +401,11 @@ static __device__ __forceinline__ const float *weights_at(const struct vec &v, i
     return (const float *)v.at + (size_t)vector_number(v, task) * v.stride + at;
 }
 
+static __device__ __forceinline__ bool same_vectors(const struct vec &a, const struct vec &b)
+{
+    return a.at == b.at && a.stride == b.stride && a.shared == b.shared;
+}
+
 static __device__ __forceinline__ const float *tensor_at(const struct vec &v, int task,
                                                          const struct layer &l, int which)
 {
@@ -420,6 +425,21 @@ static __device__ __forceinline__ void load4(float (&to)[4], const float *from)
     to[1] = v.y;
     to[2] = v.z;
     to[3] = v.w;
+}
+
+/* The same from shared memory, and zeros to it. */
+static __device__ __forceinline__ void take4(float (&to)[4], const float *from)
+{
+    float4 v = *(const float4 *)from;
+    to[0] = v.x;
+    to[1] = v.y;
+    to[2] = v.z;
+    to[3] = v.w;
+}
+
+static __device__ __forceinline__ void store_zeros(float *to)
+{
+    *(float4 *)to = make_float4(0, 0, 0, 0);
 }
 
 /* To device memory, never to shared memory.  An assignment may be taken apart into four
