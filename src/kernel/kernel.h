@@ -54,6 +54,7 @@ struct layer {
     double eps;             /* of the batch norm */
     size_t offset[TENSORS]; /* into a parameter vector, in elements; set by layout() */
     bool exact;             /* a GPU computes it in plain fp32 always; set by layout() */
+    bool halves;            /* and may keep its output in 16 bits; set by layout() */
 };
 
 /* The images of T tasks.  Task t has count[t] of them, at most n. */

@@ -66,13 +66,13 @@ launches() { # NAME KERNELS ARGUMENTS...: the first of those after the pictures 
 }
 maml="--method maml --set first_order=yes --set train.meta_batch"
 launches "one run's pass" "first_forward group_forward group_forward group_forward tail product product group_product first_backward" $maml=32
-launches "many tasks' pass" "first_crowd_forward group_forward group_forward last small_product group_product first_crowd" $maml=128
-launches "a forward pass whose head does not come" "first_crowd_forward group_forward group_forward group_forward proto small_product small_product group_product first_crowd" --method protonet --set train.meta_batch=128
+launches "many tasks' pass" "first_crowd_forward second_forward group_forward last small_product second_products first_crowd" $maml=128
+launches "a forward pass whose head does not come" "first_crowd_forward second_forward group_forward group_forward proto small_product small_product second_products first_crowd" --method protonet --set train.meta_batch=128
 # Predicting, the head comes after the last conv layer, though both were noted.
 rm -f "$tmp/log"
 METE_STANDIN_LOG=$tmp/log ok "training, validating and testing" "$METE" train glyphs:5w-1s@30K --device cuda -o "$tmp/run" \
     --set train.meta_batch=128 --set train.steps=2 --set train.validate_every=1 --set train.val_tasks=128 --set test.tasks=128
 tr '\n' ' ' <"$tmp/log" | sed 's/_kernel//g' >"$tmp/line"
-ok "a prediction" grep -q "first_crowd_forward group_forward group_forward group_forward head" "$tmp/line"
-same "in this order always" "" "$(grep -o "first_crowd_forward group_forward group_forward head" "$tmp/line")"
+ok "a prediction" grep -q "first_crowd_forward second_forward group_forward group_forward head" "$tmp/line"
+same "in this order always" "" "$(grep -o "first_crowd_forward second_forward group_forward head" "$tmp/line")"
 finish

@@ -5,6 +5,7 @@
  * the device) until it is known what comes next: that, and one launch does both, or
  * something else, which launches them first.
  */
+#include "cuda_halves.h"
 #include "cuda_head.h"
 #include "cuda_last.h"
 #include "cuda_products.cuh"
@@ -100,6 +101,9 @@ extern "C" void cuda_backward_launch(struct device *d, struct conv_args *a)
     if (!cuda_last_norm(d, a) && !norm_with_products(d, a) && !cuda_head_norm(d, a) &&
         !cuda_proto_norm(d, a))
         cuda_conv_norm(d, a);
+    if (cuda_second_products(d, a))
+        return;
+    cuda_plain(d, a->x);
     if (a->dx && cuda_group_products(d, a))
         return;
     if (a->dx) {

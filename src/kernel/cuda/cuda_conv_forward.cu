@@ -1,5 +1,6 @@
 /* cuda_conv_forward.cu - launches of the forward pass, for shapes of any kind. */
 #include "cuda_forward.cuh"
+#include "cuda_halves.h"
 #include "cuda_last.h"
 
 const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent);
@@ -33,6 +34,9 @@ extern "C" void cuda_forward_launch(struct device *d, struct conv_args *a)
     if (!tangent && cuda_first_forward(d, a, !a->no_tangents))
         return;
     a->early = after_forward(d);
+    if (!tangent && cuda_second_forward(d, a))
+        return;
+    cuda_plain(d, a->x);
     if (!tangent && cuda_group_forward(d, a))
         return;
     const struct product *p = &a->plan.forward;

@@ -4,6 +4,7 @@
  * first failure is kept and reported by sync().
  */
 #include "cuda_conv.h"
+#include "cuda_halves.h"
 #include "cuda_head.h"
 #include "cuda_last.h"
 #include "cuda_proto.h"
@@ -97,6 +98,7 @@ static int open_device(struct device **out, const struct device_options *options
     d->proto = mem_alloc(sizeof *d->proto);
     d->products = mem_alloc(sizeof *d->products);
     d->together = mem_alloc(sizeof *d->together);
+    d->halves = mem_alloc(sizeof *d->halves);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
     d->tasks = options->tasks;
@@ -135,6 +137,7 @@ static void close_device(struct device *d)
     free(d->proto);
     free(d->products);
     free(d->together);
+    free(d->halves);
     free(d);
 }
 
@@ -187,10 +190,10 @@ int cuda_alloc(struct device *d, size_t bytes, void **out)
 
 void cuda_release(struct device *d, void *p, size_t bytes)
 {
-    (void)bytes;
     if (!p)
         return;
     cuda_flush(d);
+    cuda_halves_forget(d, p, bytes);
     cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
     cuda_check(d, cudaFree(p), "release");
 }

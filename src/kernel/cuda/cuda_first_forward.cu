@@ -6,6 +6,7 @@
  * a part of its pixels too; of many Omniglot tasks, all of a task.
  */
 #include "cuda_first.cuh"
+#include "cuda_halves.h"
 
 enum {
     AT_ONCE = 256, /* pixels: 32 a warp */
@@ -150,8 +151,11 @@ static __device__ __forceinline__ void convolve(const float *picture, const int 
     }
 }
 
-/* Outputs of a thread's four pixels, which of them are on, and z where it is kept. */
-template <bool Z>
+/* What is written: outputs; and z too, for tangents; or outputs as halves, where z would be. */
+enum kept { KEPT_OUT, KEPT_Z, KEPT_HALVES };
+
+/* Outputs of a thread's four pixels, and which of them are on. */
+template <enum kept KEPT>
 static __device__ __forceinline__ void
 put_pixels(const float (&acc)[2][TILES][4], const float (&scale)[CHANNELS],
            const float (&shift)[CHANNELS], int first, int last, int apart, float *out, uint8_t *on,
@@ -165,7 +169,9 @@ put_pixels(const float (&acc)[2][TILES][4], const float (&scale)[CHANNELS],
 #pragma unroll
         for (int j = 0; j < CHANNELS; j++) {
             v[j] = acc[i / 2][j / 4 * 2 + j % 4 / 2][i % 2 * 2 + j % 2];
-            y[j] = round_tf32(fmaxf(fmaf(v[j], scale[j], shift[j]), 0));
+            y[j] = fmaxf(fmaf(v[j], scale[j], shift[j]), 0);
+            if (KEPT != KEPT_HALVES)
+                y[j] = round_tf32(y[j]);
         }
 #pragma unroll
         for (int j = CHANNELS; j-- > 0;) /* y is not negative: where it is not 0, -y's sign is */
@@ -174,15 +180,19 @@ put_pixels(const float (&acc)[2][TILES][4], const float (&scale)[CHANNELS],
             on[pixel * (apart / 8)] = (uint8_t)bits;
 #pragma unroll
         for (int j = 0; pixel < last && j < CHANNELS; j += 4) {
-            store4(out + pixel * apart + 4 * j, y + j);
-            if (Z)
+            if (KEPT == KEPT_HALVES)
+                __stcg((uint2 *)((uint16_t *)z + pixel * apart + 4 * j),
+                       make_uint2(two_halves(y[j], y[j + 1]), two_halves(y[j + 2], y[j + 3])));
+            else
+                store4(out + pixel * apart + 4 * j, y + j);
+            if (KEPT == KEPT_Z)
                 store4(z + pixel * apart + 4 * j, v + j);
         }
     }
 }
 
 /* blockIdx = ((slice, part), task).  early: the kernel before has not written pictures. */
-template <class FIX, class W, bool Z>
+template <class FIX, class W, enum kept KEPT>
 static __global__ void __launch_bounds__(THREADS, 2)
     first_forward_kernel(const __grid_constant__ struct conv_args given)
 {
@@ -236,8 +246,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
             corner[i] = corner_of(a, top, min(first + within + 8 * i, s.last - 1));
         float acc[2][TILES][4] = {};
         convolve<W, W::K::cols, FEW>(dynamic + slot * STAGE, corner, b, acc);
-        put_pixels<Z>(acc, scale, shift, first + within, s.last, a.out_c, a.cache.out + mine, on,
-                      a.cache.z + mine);
+        put_pixels<KEPT>(acc, scale, shift, first + within, s.last, a.out_c, a.cache.out + mine, on,
+                         a.cache.z + mine);
         slot = (slot + 1) % STAGES;
     }
 }
@@ -279,7 +289,7 @@ template <class T> static __device__ __forceinline__ void keep_address(T *&at)
 }
 
 /* blockIdx = task. */
-template <bool Z>
+template <enum kept KEPT>
 static __global__ void __launch_bounds__(THREADS, 2)
     first_crowd_forward_kernel(const __grid_constant__ struct conv_args given)
 {
@@ -319,8 +329,10 @@ static __global__ void __launch_bounds__(THREADS, 2)
         int images = min(s.n - from, (int)IMAGES), last = images * PLANE;
         size_t mine = ((size_t)task * a.n + from) * PLANE * a.out_c + c;
         float *out = a.cache.out + mine, *z = a.cache.z + mine;
+        if (KEPT == KEPT_HALVES)
+            z = (float *)((uint16_t *)a.cache.z + mine);
         uint8_t *on = (uint8_t *)(first_cache_of<W>(a, task).on + from * PLANE * PARTS + part) + t;
-        keep_address(out);
+        keep_address(KEPT == KEPT_HALVES ? z : out);
         keep_address(on);
         if (from > 0) {
             __syncthreads();
@@ -338,7 +350,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
             }
             float acc[2][TILES][4] = {};
             convolve<W, PLAIN_ROW, 1>(pictures, corner, b, acc);
-            put_pixels<Z>(acc, scale, shift, first, last, a.out_c, out, on, z);
+            put_pixels<KEPT>(acc, scale, shift, first, last, a.out_c, out, on, z);
         }
     }
 }
@@ -349,8 +361,10 @@ static bool launch_crowd(struct device *d, struct conv_args *a, bool keep_z)
     if (!first_crowd(d, tasks) || !fixed<fix_norm<0>>(a))
         return false;
     struct grid g = {.x = (unsigned)a->tasks, .y = 1, .threads = THREADS};
-    const void *kernel = keep_z ? (const void *)first_crowd_forward_kernel<true>
-                                : (const void *)first_crowd_forward_kernel<false>;
+    const void *kernel = keep_z ? (const void *)first_crowd_forward_kernel<KEPT_Z>
+                         : cuda_halves_begin(d, a)
+                             ? (const void *)first_crowd_forward_kernel<KEPT_HALVES>
+                             : (const void *)first_crowd_forward_kernel<KEPT_OUT>;
     cuda_launch(d, kernel, g, a, CUDA_FORWARD);
     return true;
 }
@@ -362,8 +376,8 @@ template <int SHAPE> static void launch(struct device *d, struct conv_args *a, b
                      .y = (unsigned)a->tasks,
                      .threads = THREADS,
                      .shared = STAGES * rows_staged<W>(AT_ONCE) * W::K::cols * FEW * sizeof(float)};
-    const void *kernel = keep_z ? (const void *)first_forward_kernel<fix_norm<SHAPE>, W, true>
-                                : (const void *)first_forward_kernel<fix_norm<SHAPE>, W, false>;
+    const void *kernel = keep_z ? (const void *)first_forward_kernel<fix_norm<SHAPE>, W, KEPT_Z>
+                                : (const void *)first_forward_kernel<fix_norm<SHAPE>, W, KEPT_OUT>;
     cuda_launch(d, kernel, g, a, CUDA_FORWARD);
 }
 

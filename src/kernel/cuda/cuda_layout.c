@@ -36,10 +36,20 @@ static void choose_arithmetic(struct layer *layers, int n)
         layers[i].exact = few;
 }
 
+/* Omniglot's first layer, where the second, which has kernels that read it so, follows. */
+static void choose_halves(struct layer *layers, int n)
+{
+    for (int i = 0; i < n; i++)
+        layers[i].halves = false;
+    if (n > 1 && moments_side(&layers[0]) == 16 && is_conv(&layers[1]))
+        layers[0].halves = layers[1].out_c == 64 && layers[1].stride == 2 && !layers[1].pool;
+}
+
 size_t cuda_layout(struct layer *layers, int n, size_t *trained)
 {
     size_t at = 0;
     choose_arithmetic(layers, n);
+    choose_halves(layers, n);
     for (int running = 0; running < 2; running++) { /* trained tensors first */
         for (int i = 0; i < n; i++)
             for (int w = 0; w < TENSORS; w++)

@@ -1,4 +1,5 @@
 /* cuda_rows.cu - the way out: rows of features, and entropies of predictions. */
+#include "cuda_halves.h"
 #include "cuda_tile.cuh"
 
 struct rows_args {
@@ -41,6 +42,7 @@ extern "C" void cuda_collect(struct device *d, const struct layer *l, const stru
                              n,
                              stride,
                              0};
+    cuda_plain(d, args.out);
     args.floats = (size_t)b->tasks * (size_t)n * (size_t)(args.c * args.pixels);
     cuda_launch(d, (const void *)rows_kernel,
                 (struct grid){.x = blocks_for(args.floats), .threads = THREADS}, &args, "rows");

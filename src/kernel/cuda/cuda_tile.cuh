@@ -175,6 +175,15 @@ static __device__ __forceinline__ float nudge(float x)
     return __uint_as_float(__float_as_uint(x) + 0x1000u);
 }
 
+/* Two floats to the nearest halves, the first one in the lower bits; what is too large becomes the
+ * largest there is. */
+[[maybe_unused]] static __device__ __forceinline__ uint32_t two_halves(float low, float high)
+{
+    uint32_t both;
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
 static __device__ __forceinline__ void mma(float (&c)[4], const float (&a)[4], float b0, float b1)
 {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "

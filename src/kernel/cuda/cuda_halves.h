@@ -1,0 +1,49 @@
+/* cuda_halves.h - outputs that are kept as halves (fp16) until somebody wants floats.
+ *
+ * Products in TF32 read eleven bits of a factor, which is what a half has.  The output of
+ * Omniglot's first layer, the largest of all activations, is written once and read twice by the
+ * second; of many tasks it is written as halves to where the layer's z would be, which nobody asks
+ * for, and noted in the device.  The second layer's kernels (cuda_second.cuh) read those; whoever
+ * else reads such an output calls cuda_plain() first.
+ *
+ * A recording begins with a forward pass of its own, so a note is of what is replayed, too.
+ */
+#ifndef CUDA_HALVES_H
+#define CUDA_HALVES_H
+
+#include "cuda_conv.h"
+
+enum { HALVES_MOST = 8 };
+
+struct halves {
+    const float *out;
+    const uint16_t *at;
+    size_t count;
+};
+
+struct noted_halves {
+    struct halves note[HALVES_MOST];
+    int notes;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Whether a first layer's forward pass may write halves; if so, notes that it will. */
+bool cuda_halves_begin(struct device *d, const struct conv_args *a);
+/* Those that stand for x, or NULL. */
+const uint16_t *cuda_halves_of(const struct device *d, const float *x);
+/* Has floats at `out`, if they are yet to be made. */
+void cuda_plain(struct device *d, const float *out);
+/* Forgets what was noted of outputs from `from` on: they are about to be written, or released. */
+void cuda_halves_forget(struct device *d, const void *from, size_t bytes);
+
+/* The second layer's kernels: whether this build has them for the GPU and they take such tasks;
+ * and launches, which say no where x is no halves. */
+bool cuda_second_takes(const struct device *d, int tasks, int n);
+bool cuda_second_forward(struct device *d, struct conv_args *a);
+bool cuda_second_products(struct device *d, const struct conv_args *a);
+#ifdef __cplusplus
+}
+#endif
+#endif
