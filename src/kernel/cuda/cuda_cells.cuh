@@ -329,6 +329,22 @@ static __device__ __forceinline__ void copy_bytes(uint32_t to, const void *from,
                  : "memory");
 }
 
+/* The same from shared memory to device memory.  Before a thread ends: what it sent has been read.
+ */
+[[maybe_unused]] static __device__ __forceinline__ void send_bytes(void *to, uint32_t from,
+                                                                   int bytes)
+{
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from),
+                 "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+[[maybe_unused]] static __device__ __forceinline__ void bytes_sent(void)
+{
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
 /* The four planes of a stage, 32 channels from c; first: the task's first image. */
 template <class C>
 static __device__ __forceinline__ void copy_planes(const CUtensorMap *x, int c, int first,

@@ -520,11 +520,7 @@ static __device__ __forceinline__ void send_weights(const struct conv_args &a, i
     float *to = task_at(v, task, a.l.offset[TENSOR_WEIGHT]);
     if (threadIdx.x >= CH)
         return;
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                     to + threadIdx.x * TERMS),
-                 "r"(shared_address(w + threadIdx.x * W_PITCH)), "n"(TERMS * 4)
-                 : "memory");
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    send_bytes(to + threadIdx.x * TERMS, shared_address(w + threadIdx.x * W_PITCH), TERMS * 4);
 }
 
 /* A step of any other kind, of gradients in shared memory. */
@@ -537,12 +533,6 @@ static __device__ __forceinline__ void sink_dw(const struct conv_args &a, int ta
         sink_all<1, 4>(a.sink, task, {a.l.offset[TENSOR_WEIGHT] + (size_t)i * 4}, {true},
                        {{v.x, v.y, v.z, v.w}});
     }
-}
-
-/* Before the block ends: they have been read. */
-static __device__ __forceinline__ void weights_sent(void)
-{
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 /* ---- all ---- */
@@ -641,7 +631,7 @@ static __global__ void __launch_bounds__(LAST_THREADS, 1)
     __syncthreads();
     products(a, task, n, r, f, before);
     norm_before(a.before, task, n, r->x, a.layer.no_tangents ? NULL : a.layer.dx, f, before);
-    weights_sent();
+    bytes_sent();
 }
 
 /* ---- what is noted ---- */

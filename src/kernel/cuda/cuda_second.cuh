@@ -86,6 +86,12 @@ static __device__ __forceinline__ void halves_mma(float (&c)[8][4], uint64_t a, 
                  : "l"(a), "l"(b), "n"(A_ACROSS), "n"(B_ACROSS));
 }
 
+static __device__ __forceinline__ void copy_image(const struct second_args &g, int task, int image,
+                                                  uint32_t to, uint64_t *bar)
+{
+    copy_planes<second_cells>(&g.x, 0, task * g.layer.n, image, to, bar);
+}
+
 /* A row of a task's weights, to its place in a piece, rows `pitch` floats apart.  bar: that of the
  * piece, of PIECE_ROWS arrivals, one for each row. */
 static __device__ __forceinline__ void ask_row(const float *w, int row, uint32_t to, int pitch,

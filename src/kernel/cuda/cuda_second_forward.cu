@@ -20,11 +20,9 @@ struct forward_room {
 
 #ifdef HAVE_GROUPS
 
-static __device__ __forceinline__ void copy_image(const struct second_args &g, int task, int image,
-                                                  uint32_t slots, struct forward_room *r)
+static __device__ __forceinline__ int slot_at(int image)
 {
-    copy_planes<second_cells>(&g.x, 0, task * g.layer.n, image, slots + image % SLOTS * IMAGE_BYTES,
-                              &r->made[image]);
+    return WEIGHT_BYTES + image % SLOTS * IMAGE_BYTES;
 }
 
 /* The warpgroup's image. */
@@ -32,14 +30,13 @@ static __device__ __forceinline__ void convolve(const struct second_args &g, int
                                                 uint32_t shared, struct forward_room *r,
                                                 float (&acc)[8][4])
 {
-    uint32_t slots = shared + WEIGHT_BYTES;
     if (image >= SLOTS && threadIdx.x % GROUP == 0) {
         barrier_wait(&r->used, 0);
-        copy_image(g, task, image, slots, r);
+        copy_image(g, task, image, shared + slot_at(image), &r->made[image]);
     }
     __syncwarp();
     barrier_wait(&r->made[image], 0);
-    uint64_t x = sorted_rows(slots + image % SLOTS * IMAGE_BYTES), w = sorted_rows(shared);
+    uint64_t x = sorted_rows(shared + slot_at(image)), w = sorted_rows(shared);
     group_begins();
 #pragma unroll
     for (int tap = 0; tap < 9; tap++)
@@ -178,6 +175,37 @@ static __device__ __forceinline__ void forward_begins(struct forward_room *r)
     __syncthreads();
 }
 
+/* Weights as they are, to the places of images. */
+static __device__ __forceinline__ int piece_at(int p)
+{
+    return WEIGHT_BYTES + p * PIECE_BYTES;
+}
+
+static __device__ __forceinline__ void ask_weights(const struct conv_args &a, int task,
+                                                   uint32_t shared, struct forward_room *r)
+{
+    int p = threadIdx.x / PIECE_ROWS;
+    if (p < PIECES)
+        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x, shared + piece_at(p),
+                PIECE_PITCH, &r->weights[p]);
+}
+
+/* Halves of them; where a piece was, images follow. */
+static __device__ __forceinline__ void stage_all(const struct second_args &g, int task, int n,
+                                                 char *aligned, struct forward_room *r)
+{
+    uint32_t shared = shared_address(aligned);
+#pragma unroll 1
+    for (int p = 0; p < PIECES; p++) {
+        barrier_wait(&r->weights[p], 0);
+        halve_piece<false>((const float *)(aligned + piece_at(p)), p, shared);
+        __syncthreads();
+        if (threadIdx.x == 0 && p < n)
+            copy_image(g, task, p, shared + slot_at(p), &r->made[p]);
+        __syncwarp();
+    }
+}
+
 #endif
 
 /* A block per task. */
@@ -191,15 +219,12 @@ static __global__ void __launch_bounds__(SECOND_THREADS, 1)
     fix_layer<SECOND>(a);
     int task = blockIdx.x, n = a.count ? a.count[task] : a.n, stat = min(a.stat, n);
     int image = group_of_thread(), g = threadIdx.x % 32 / 4, y = threadIdx.x / 32 % 4 * 2;
-    char *aligned = aligned_to_eight_rows(dynamic), *places = aligned + WEIGHT_BYTES;
+    char *aligned = aligned_to_eight_rows(dynamic);
     uint32_t shared = shared_address(aligned);
     forward_begins(&r);
     if (!a.early)
         wait_for_previous();
-    if (threadIdx.x < CH)
-        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x,
-                shared_address(places) + threadIdx.x / PIECE_ROWS * PIECE_BYTES, PIECE_PITCH,
-                &r.weights[threadIdx.x / PIECE_ROWS]);
+    ask_weights(a, task, shared, &r);
     float gamma = 0, beta = 0;
     if (threadIdx.x < CH) {
         gamma = tensor_at(a.theta, task, a.l, TENSOR_GAMMA)[threadIdx.x];
@@ -207,15 +232,7 @@ static __global__ void __launch_bounds__(SECOND_THREADS, 1)
     }
     if (a.early)
         wait_for_previous();
-#pragma unroll 1
-    for (int p = 0; p < PIECES; p++) {
-        barrier_wait(&r.weights[p], 0);
-        halve_piece<false>((const float *)(places + p * PIECE_BYTES), p, shared);
-        __syncthreads();
-        if (threadIdx.x == 0 && p < n)
-            copy_image(given, task, p, shared + WEIGHT_BYTES, &r);
-        __syncwarp();
-    }
+    stage_all(given, task, n, aligned, &r);
     float acc[8][4] = {};
     if (image < n)
         convolve(given, task, image, shared, &r, acc);

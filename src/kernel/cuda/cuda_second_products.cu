@@ -38,11 +38,9 @@ static __device__ __forceinline__ int step_at(int p)
     return (p < 2 ? 0 : X_AT) + p % 2 * STEP_BYTES;
 }
 
-static __device__ __forceinline__ void copy_image(const struct second_args &g, int task, int image,
-                                                  uint32_t slots, struct products_room *r)
+static __device__ __forceinline__ int slot_at(int image)
 {
-    copy_planes<second_cells>(&g.x, 0, task * g.layer.n, image, slots + image % SLOTS * IMAGE_BYTES,
-                              &r->made[image]);
+    return X_AT + image % SLOTS * IMAGE_BYTES;
 }
 
 /* ---- dz ---- */
@@ -177,7 +175,7 @@ static __device__ __forceinline__ void multiply_dw(const struct second_args &g, 
 #pragma unroll 1
     for (int i = 0; i < n; i++) {
         barrier_wait(&r->made[i], 0);
-        uint64_t x = sorted_rows(shared + X_AT + i % SLOTS * IMAGE_BYTES);
+        uint64_t x = sorted_rows(shared + slot_at(i));
         uint64_t dz = sorted_rows(shared + DZ_AT + i * TILE * ROW);
         group_begins();
 #pragma unroll
@@ -193,7 +191,7 @@ static __device__ __forceinline__ void multiply_dw(const struct second_args &g, 
         barrier_arrive(&r->used[i]);
         if (copies) {
             barrier_wait(&r->used[i], 0);
-            copy_image(g, task, i + SLOTS, shared + X_AT, r);
+            copy_image(g, task, i + SLOTS, shared + slot_at(i), &r->made[i + SLOTS]);
         }
         __syncwarp();
     }
@@ -215,11 +213,7 @@ static __device__ __forceinline__ void change_piece(const float (&acc)[EACH][8][
     for (int i = 0; i < 8 * EACH; i++) {
         int b = i / 8, tile = i / 4 % 2;
         float *one = at + (tile * 8 + i % 2) * STEP_PITCH + i / 2 % 2 * 8 + b * IMAGES * SLICE;
-        float v = p == 0   ? acc[b][tile][i % 4]
-                  : p == 1 ? acc[b][2 + tile][i % 4]
-                  : p == 2 ? acc[b][4 + tile][i % 4]
-                           : acc[b][6 + tile][i % 4];
-        *one = fmaf(factor, v, step ? *one : 0);
+        *one = fmaf(factor, acc[b][2 * p + tile][i % 4], step ? *one : 0);
     }
     shared_for_products();
 }
@@ -248,11 +242,7 @@ static __device__ __forceinline__ void send_piece(const struct conv_args &a, int
     float *to = task_at(v, task, a.l.offset[TENSOR_WEIGHT]) + p * PIECE_ROWS * TERMS;
     if (threadIdx.x >= PIECE_ROWS)
         return;
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                     to + threadIdx.x * TERMS),
-                 "r"(piece + threadIdx.x * STEP_PITCH * 4), "n"(TERMS * 4)
-                 : "memory");
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    send_bytes(to + threadIdx.x * TERMS, piece + threadIdx.x * STEP_PITCH * 4, TERMS * 4);
 }
 
 /* A step that counts its way, from gradients. */
@@ -293,7 +283,7 @@ static __device__ __forceinline__ void take_step(const struct conv_args &a, int 
         else
             send_piece(a, task, p, shared_address(piece));
     }
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    bytes_sent();
 }
 
 template <int EACH>
@@ -323,6 +313,31 @@ static __device__ __forceinline__ void products_begin(struct products_room *r)
     __syncthreads();
 }
 
+static __device__ __forceinline__ void ask_weights(const struct conv_args &a, int task,
+                                                   uint32_t shared, struct products_room *r)
+{
+    int p = threadIdx.x / PIECE_ROWS;
+    if (p < PIECES)
+        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x, shared + piece_at(p),
+                PIECE_PITCH, &r->weights[p]);
+}
+
+/* Halves of the weights, and then the first images. */
+static __device__ __forceinline__ void stage_all(const struct second_args &g, int task, int n,
+                                                 char *aligned, struct products_room *r)
+{
+    uint32_t shared = shared_address(aligned);
+#pragma unroll 1
+    for (int p = 0; p < PIECES; p++) {
+        barrier_wait(&r->weights[p], 0);
+        halve_piece<true>((const float *)(aligned + piece_at(p)), p, shared);
+    }
+    __syncthreads();
+    for (int i = 0; threadIdx.x == 0 && i < min(n, (int)SLOTS); i++)
+        copy_image(g, task, i, shared + slot_at(i), &r->made[i]);
+    __syncwarp();
+}
+
 #endif
 
 /* A block per task.  The kernel before has written dz alone of what is read here. */
@@ -338,23 +353,11 @@ static __global__ void __launch_bounds__(SECOND_THREADS, 1)
     char *aligned = aligned_to_eight_rows(dynamic);
     uint32_t shared = shared_address(aligned);
     products_begin(&r);
-    if (threadIdx.x < CH)
-        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x,
-                shared + piece_at(threadIdx.x / PIECE_ROWS), PIECE_PITCH,
-                &r.weights[threadIdx.x / PIECE_ROWS]);
+    ask_weights(a, task, shared, &r);
     wait_for_previous();
     float dz[DZ_EACH][4];
     load_dz(a.cache.dz + ((size_t)task * a.n + group) * second_cells::plane * CH, group < n, dz);
-#pragma unroll 1
-    for (int p = 0; p < PIECES; p++) {
-        barrier_wait(&r.weights[p], 0);
-        halve_piece<true>((const float *)(aligned + piece_at(p)), p, shared);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0)
-        for (int i = 0; i < min(n, (int)SLOTS); i++)
-            copy_image(given, task, i, shared + X_AT, &r);
-    __syncwarp();
+    stage_all(given, task, n, aligned, &r);
     border_dz(aligned + DZ_AT);
     float unscale = stage_dz(dz, group < n, shared + DZ_AT + group * TILE * ROW, &r);
     __syncthreads();
