@@ -64,24 +64,34 @@ static size_t whole_pages(size_t bytes)
     return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-int lane_fit(struct lane *lane, const struct lane *measured)
+/* Memory for the lane instead of what it has: beside that or, where there is not enough, after it
+ * is given back. */
+static int grow(struct lane *lane, size_t bytes)
 {
     const struct kernels *k = lane->net->k;
-    size_t arena = arena_peak(&measured->mem);
-    if (measured->scratch_bytes > lane->scratch_bytes)
-        lane->scratch_bytes = measured->scratch_bytes;
-    if (arena > lane->arena_bytes)
-        lane->arena_bytes = arena;
-    size_t bytes = whole_pages(rounded(lane->arena_bytes) + rounded(lane->scratch_bytes));
-    if (lane->mem.base && bytes <= lane->mem.size)
-        return 0;
     void *p = NULL;
     int err = k->alloc(lane->dev, bytes, &p);
-    if (err)
+    if (err && err != METE_ENOMEM)
         return err;
     k->release(lane->dev, lane->mem.base, lane->mem.size);
-    lane->mem = (struct arena){.base = p, .size = bytes};
-    return 0;
+    if (err)
+        err = k->alloc(lane->dev, bytes, &p);
+    lane->mem = (struct arena){.base = p, .size = err ? 0 : bytes};
+    return err;
+}
+
+int lane_fit(struct lane *lane, const struct lane *measured)
+{
+    size_t arena = arena_peak(&measured->mem), scratch = measured->scratch_bytes;
+    arena = arena > lane->arena_bytes ? arena : lane->arena_bytes;
+    scratch = scratch > lane->scratch_bytes ? scratch : lane->scratch_bytes;
+    size_t bytes = whole_pages(rounded(arena) + rounded(scratch));
+    int err = lane->mem.base && bytes <= lane->mem.size ? 0 : grow(lane, bytes);
+    if (!err) {
+        lane->arena_bytes = arena;
+        lane->scratch_bytes = scratch;
+    }
+    return err;
 }
 
 void lane_begin(struct lane *lane)

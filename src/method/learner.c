@@ -100,9 +100,14 @@ static int job_run(struct job *j)
     int tasks = j->l->tasks, err = crew_settle(e);
     if (!e->k->whole_shard)
         return pool_run(e->pool, tasks, job_piece, j);
-    for (int first = 0, n; !err && first < tasks; first += n) {
-        n = engine_together(e, j->lessons + first, tasks - first, false);
+    for (int first = 0, most = tasks, n; !err && first < tasks; first += n) {
+        int left = tasks - first;
+        n = engine_together(e, j->lessons + first, left < most ? left : most, false);
         err = j->run(j, &e->lanes[0], first, n);
+        if (err == METE_ENOMEM && n > 1) { /* fewer at a time */
+            most = n / 2;
+            n = err = 0;
+        }
     }
     return err;
 }
@@ -295,17 +300,36 @@ static int cluster_piece(void *user, int piece, int lane)
     return j->e->k->sync(dev);
 }
 
+/* Whether there are clusters, and each point is in one of them. */
+static bool is_clustered(const struct clustering *c)
+{
+    if (c->n == 0 || c->k == 0)
+        return true;
+    bool good = c->found > 0 && c->found <= c->k;
+    for (int i = 0; good && i < c->n; i++)
+        good = c->cluster[i] >= 0 && c->cluster[i] < c->found;
+    return good;
+}
+
 int learner_cluster(struct learner *l, int tasks, struct clustering *c)
 {
     struct engine *e = l->engine;
     struct cluster_job j = {e, c};
+    int err;
     if (tasks != l->reps_tasks)
         return fail(METE_EINVAL, "clusters of %d tasks after predicting for %d", tasks,
                     l->reps_tasks);
     for (int t = 0; t < tasks; t++)
         c[t].x = reps_of(l, t);
-    if (!e->k->whole_shard)
-        return pool_run(e->pool, tasks, cluster_piece, &j);
-    e->k->kmeans(e->dev, tasks, learner_features(l), c);
-    return e->k->sync(e->dev);
+    if (e->k->whole_shard) {
+        e->k->kmeans(e->dev, tasks, learner_features(l), c);
+        err = e->k->sync(e->dev);
+    } else {
+        err = pool_run(e->pool, tasks, cluster_piece, &j);
+    }
+    for (int t = 0; t < tasks && !err; t++)
+        if (!is_clustered(&c[t]))
+            err = fail(METE_EDEVICE, "%s did not cluster the %d points of a pool", e->k->name,
+                       c[t].n);
+    return err;
 }

@@ -67,15 +67,29 @@ struct chunk {
     struct episode episodes[CHUNK_MAX];
     struct items support[CHUNK_MAX], none[CHUNK_MAX], query[CHUNK_MAX];
     float *probs[CHUNK_MAX];
-    int n;
+    int n, most; /* most: that a device has memory for at a time */
 };
+
+/* Probabilities of all tasks; fewer at a time where their adapted weights do not fit. */
+static int predict_chunk(struct learner *l, struct chunk *c, const struct items *support)
+{
+    int err = 0;
+    for (int at = 0, n; at < c->n && !err; at += n) {
+        n = c->n - at < c->most ? c->n - at : c->most;
+        err = learner_adapt(l, n, support + at);
+        if (!err)
+            err = learner_predict(l, n, c->query + at, &(struct predicted){.probs = c->probs + at});
+        if (err == METE_ENOMEM && n > 1) {
+            c->most = n / 2;
+            n = err = 0;
+        }
+    }
+    return err;
+}
 
 static int score_pass(struct engine *e, struct chunk *c, bool adapted, struct score *out, int first)
 {
-    struct learner *l = engine_learner(e);
-    int err = learner_adapt(l, c->n, adapted ? c->support : c->none);
-    if (!err)
-        err = learner_predict(l, c->n, c->query, &(struct predicted){.probs = c->probs});
+    int err = predict_chunk(engine_learner(e), c, adapted ? c->support : c->none);
     for (int i = 0; i < c->n && !err; i++) {
         struct tally t = tally_of(&c->episodes[i], c->probs[i], adapted ? out->bins : NULL);
         struct store_task *row = &out->rows[first + i];
@@ -145,6 +159,7 @@ int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
     struct ledger *ledger = NULL;
     struct chunk *c = mem_alloc(sizeof *c);
     struct label_model model = label_model_of(engine_learner(e));
+    c->most = chunk;
     param_defaults(budget_params, &free_of_charge);
     int err = ledger_open(&ledger, what->tasks, &free_of_charge, 0, false);
     for (int first = 0; first < what->n && !err; first += chunk) {

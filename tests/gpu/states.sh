@@ -25,6 +25,14 @@ batch="--method maml --set train.meta_batch=$((largest + 1))"
 refuses "one more does not" 1 "train.meta_batch=$largest is the largest" with memory=200 $speed $batch
 refuses "a task that does not fit" 1 "that one task of this size needs" with memory=3 $speed $batch
 
+# Whatever fits to be trained is validated and tested, in smaller pieces.
+little="$METE train glyphs:5w-1s@2K --device cuda -o $tmp/little --set train.steps=2 --set train.validate_every=1"
+little="$little --set train.val_tasks=128 --set test.tasks=128 --set train.meta_batch"
+refuses "little memory: a meta-batch that does not fit" 1 "train.meta_batch=4 is the largest" with memory=36 $little=8
+ok "little memory: one that does, and 128 tasks to validate" with memory=36 $little=4
+# Its kernels do nothing, so no pool is clustered.
+refuses "clusters that a device does not make" 1 "cuda did not cluster" $little=4 --labels active
+
 # A GPU that is lost: nothing but what was under way is to do again.
 if command -v sqlite3 >/dev/null; then
     suite="$METE run tests/suites/tiny.yaml --device cuda --only labels=random"
