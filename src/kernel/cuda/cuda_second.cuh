@@ -101,6 +101,16 @@ static __device__ __forceinline__ void ask_row(const float *w, int row, uint32_t
     copy_bytes(to + row % PIECE_ROWS * pitch * 4, w + row * TERMS, TERMS * 4, bar);
 }
 
+/* All of them, a row by each of the first threads; to: where the thread's piece will be. */
+static __device__ __forceinline__ void ask_weights(const struct conv_args &a, int task, uint32_t to,
+                                                   uint64_t *bars)
+{
+    int p = threadIdx.x / PIECE_ROWS;
+    if (p < PIECES)
+        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x, to, PIECE_PITCH,
+                &bars[p]);
+}
+
 /* Halves of piece p, (tap, output channel), by all.  A warp has 16 input channels of a tap, which
  * lie together, of eight output channels at a time, even ones first, so that what half a warp
  * writes lies in banks of its own.  SPREAD: in the order in which a thread will have four

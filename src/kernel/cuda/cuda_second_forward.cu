@@ -181,15 +181,6 @@ static __device__ __forceinline__ int piece_at(int p)
     return WEIGHT_BYTES + p * PIECE_BYTES;
 }
 
-static __device__ __forceinline__ void ask_weights(const struct conv_args &a, int task,
-                                                   uint32_t shared, struct forward_room *r)
-{
-    int p = threadIdx.x / PIECE_ROWS;
-    if (p < PIECES)
-        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x, shared + piece_at(p),
-                PIECE_PITCH, &r->weights[p]);
-}
-
 /* Halves of them; where a piece was, images follow. */
 static __device__ __forceinline__ void stage_all(const struct second_args &g, int task, int n,
                                                  char *aligned, struct forward_room *r)
@@ -224,7 +215,7 @@ static __global__ void __launch_bounds__(SECOND_THREADS, 1)
     forward_begins(&r);
     if (!a.early)
         wait_for_previous();
-    ask_weights(a, task, shared, &r);
+    ask_weights(a, task, shared + piece_at(threadIdx.x / PIECE_ROWS), r.weights);
     float gamma = 0, beta = 0;
     if (threadIdx.x < CH) {
         gamma = tensor_at(a.theta, task, a.l, TENSOR_GAMMA)[threadIdx.x];

@@ -313,15 +313,6 @@ static __device__ __forceinline__ void products_begin(struct products_room *r)
     __syncthreads();
 }
 
-static __device__ __forceinline__ void ask_weights(const struct conv_args &a, int task,
-                                                   uint32_t shared, struct products_room *r)
-{
-    int p = threadIdx.x / PIECE_ROWS;
-    if (p < PIECES)
-        ask_row(tensor_at(a.theta, task, a.l, TENSOR_WEIGHT), threadIdx.x, shared + piece_at(p),
-                PIECE_PITCH, &r->weights[p]);
-}
-
 /* Halves of the weights, and then the first images. */
 static __device__ __forceinline__ void stage_all(const struct second_args &g, int task, int n,
                                                  char *aligned, struct products_room *r)
@@ -353,7 +344,7 @@ static __global__ void __launch_bounds__(SECOND_THREADS, 1)
     char *aligned = aligned_to_eight_rows(dynamic);
     uint32_t shared = shared_address(aligned);
     products_begin(&r);
-    ask_weights(a, task, shared, &r);
+    ask_weights(a, task, shared + piece_at(threadIdx.x / PIECE_ROWS), r.weights);
     wait_for_previous();
     float dz[DZ_EACH][4];
     load_dz(a.cache.dz + ((size_t)task * a.n + group) * second_cells::plane * CH, group < n, dz);
