@@ -83,4 +83,6 @@ METE_STANDIN_LOG=$tmp/log ok "training, validating and testing" "$METE" train gl
 tr '\n' ' ' <"$tmp/log" | sed 's/_kernel//g' >"$tmp/line"
 ok "a prediction" grep -q "first_crowd_forward second_forward group_forward group_forward head" "$tmp/line"
 same "in this order always" "" "$(grep -o "first_crowd_forward second_forward group_forward head" "$tmp/line")"
+same "ten steps of adapting after pictures are gathered once" 10 \
+    "$(sed 's/gather_moments/\n/g' "$tmp/line" | awk '{ n = gsub(/ last /, " "); if (n > most) most = n } END { print most }')"
 finish
