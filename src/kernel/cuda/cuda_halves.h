@@ -35,7 +35,8 @@ bool cuda_halves_begin(struct device *d, const struct conv_args *a);
 const uint16_t *cuda_halves_of(const struct device *d, const float *x);
 /* Has floats at `out`, if they are yet to be made. */
 void cuda_plain(struct device *d, const float *out);
-/* Forgets what was noted of outputs from `from` on: they are about to be written, or released. */
+/* Forgets what was noted of outputs from `from` on: memory that is about to be written, by a
+ * forward pass or a gathering, or released. */
 void cuda_halves_forget(struct device *d, const void *from, size_t bytes);
 
 /* The second layer's kernels: whether this build has them for the GPU and they take such tasks;
