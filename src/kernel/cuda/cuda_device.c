@@ -137,7 +137,7 @@ static void close_device(struct device *d)
     free(d->proto);
     free(d->products);
     free(d->together);
-    free(d->halves);
+    cuda_halves_close(d);
     free(d);
 }
 

@@ -13,16 +13,15 @@
 
 #include "cuda_conv.h"
 
-enum { HALVES_MOST = 8 };
-
 struct halves {
-    const float *out;
+    float *out; /* where floats would be */
     const uint16_t *at;
-    size_t count;
+    size_t fours;
 };
 
+/* As many as there have been outputs since their memory was taken: not all are of use any more. */
 struct noted_halves {
-    struct halves note[HALVES_MOST];
+    struct halves *note;
     int notes;
 };
 
@@ -38,6 +37,8 @@ void cuda_plain(struct device *d, const float *out);
 /* Forgets what was noted of outputs from `from` on: memory that is about to be written, by a
  * forward pass or a gathering, or released. */
 void cuda_halves_forget(struct device *d, const void *from, size_t bytes);
+void cuda_halves_close(struct device *d);
+void cuda_make_plain(struct device *d, const struct halves *h); /* cuda_plain.cu */
 
 /* The second layer's kernels: whether this build has them for the GPU and they take such tasks;
  * and launches, which say no where x is no halves. */
