@@ -85,4 +85,10 @@ ok "a prediction" grep -q "first_crowd_forward second_forward group_forward grou
 same "in this order always" "" "$(grep -o "first_crowd_forward second_forward group_forward head" "$tmp/line")"
 same "ten steps of adapting after pictures are gathered once" 10 \
     "$(sed 's/gather_moments/\n/g' "$tmp/line" | awk '{ n = gsub(/ last /, " "); if (n > most) most = n } END { print most }')"
+# Halves become floats for whoever asks for a first layer's output, and once: of a crowd alone, and
+# among others.
+rm -f "$tmp/log"
+METE_STANDIN_LOG=$tmp/log METE_TEST_LIGHT=1 METE_TEST_SET=cuda ok "tasks beside others" "$(dirname "$METE")/test_kernels" a_task_does
+same "floats of halves" "plain rows plain rows" \
+    "$(sed 's/_kernel$//' "$tmp/log" | grep -A1 '^plain' | grep -v '^--' | tr '\n' ' ' | sed 's/ $//')"
 finish
