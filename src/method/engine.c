@@ -65,18 +65,21 @@ static size_t whole_pages(size_t bytes)
 }
 
 /* Memory for the lane instead of what it has: beside that or, where there is not enough, after it
- * is given back. */
+ * is given back.  A lane that cannot grow has again as much as it had. */
 static int grow(struct lane *lane, size_t bytes)
 {
     const struct kernels *k = lane->net->k;
+    size_t had = lane->mem.size;
     void *p = NULL;
     int err = k->alloc(lane->dev, bytes, &p);
     if (err && err != METE_ENOMEM)
         return err;
-    k->release(lane->dev, lane->mem.base, lane->mem.size);
+    k->release(lane->dev, lane->mem.base, had);
     if (err)
         err = k->alloc(lane->dev, bytes, &p);
-    lane->mem = (struct arena){.base = p, .size = err ? 0 : bytes};
+    if (err && (had == 0 || k->alloc(lane->dev, had, &p)))
+        had = 0;
+    lane->mem = (struct arena){.base = p, .size = err ? had : bytes};
     return err;
 }
 

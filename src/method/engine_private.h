@@ -65,7 +65,7 @@ void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec 
 void engine_collect_losses(struct engine *e, struct device *dev, int tasks, const float *loss);
 void engine_update(struct engine *e, struct device *dev, int tasks, const struct adam_rates *rates);
 void engine_stepped(struct engine *e);
-/* Makes room for work that was measured; what the lane held is lost if it grows, or if it cannot. */
+/* Makes room for work that was measured; what the lane held is lost if it must grow. */
 int lane_fit(struct lane *lane, const struct lane *measured);
 void lane_begin(struct lane *lane); /* an empty arena, but for the scratch */
 void learner_release(struct learner *l);

@@ -30,6 +30,7 @@ little="$METE train glyphs:5w-1s@2K --device cuda -o $tmp/little --set train.ste
 little="$little --set train.val_tasks=128 --set test.tasks=128 --set train.meta_batch"
 refuses "little memory: a meta-batch that does not fit" 1 "train.meta_batch=4 is the largest" with memory=36 $little=8
 ok "little memory: one that does, and 128 tasks to validate" with memory=36 $little=4
+ok "little memory: and pools to choose from" with memory=48 $little=4 --labels entropy
 # Its kernels do nothing, so no pool is clustered.
 refuses "clusters that a device does not make" 1 "cuda did not cluster" $little=4 --labels active
 

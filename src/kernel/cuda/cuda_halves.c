@@ -12,8 +12,7 @@ static void drop(struct noted_halves *n, int i)
 bool cuda_halves_begin(struct device *d, const struct conv_args *a)
 {
     struct noted_halves *n = d->halves;
-    int tasks = d->tasks ? d->tasks : a->tasks;
-    if (!a->l.halves || !a->no_tangents || !cuda_second_takes(d, tasks, a->n))
+    if (!a->l.halves || !a->no_tangents || !cuda_second_takes(a->n))
         return false;
     n->note = mem_grow(n->note, (size_t)n->notes + 1, sizeof *n->note);
     n->note[n->notes++] = (struct halves){a->cache.out, (const uint16_t *)a->cache.z,

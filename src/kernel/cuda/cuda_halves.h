@@ -28,7 +28,8 @@ struct noted_halves {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Whether a first layer's forward pass may write halves; if so, notes that it will. */
+/* Whether a first layer's forward pass of many tasks may write halves; if so, notes that it will.
+ */
 bool cuda_halves_begin(struct device *d, const struct conv_args *a);
 /* Those that stand for x, or NULL. */
 const uint16_t *cuda_halves_of(const struct device *d, const float *x);
@@ -40,9 +41,9 @@ void cuda_halves_forget(struct device *d, const void *from, size_t bytes);
 void cuda_halves_close(struct device *d);
 void cuda_make_plain(struct device *d, const struct halves *h); /* cuda_plain.cu */
 
-/* The second layer's kernels: whether this build has them for the GPU and they take such tasks;
+/* The second layer's kernels: whether this build has them for the GPU, for tasks of so many images;
  * and launches, which say no where x is no halves. */
-bool cuda_second_takes(const struct device *d, int tasks, int n);
+bool cuda_second_takes(int images);
 bool cuda_second_forward(struct device *d, struct conv_args *a);
 bool cuda_second_products(struct device *d, const struct conv_args *a);
 #ifdef __cplusplus

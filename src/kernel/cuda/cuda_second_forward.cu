@@ -132,14 +132,14 @@ static __device__ __forceinline__ void set_statistics(const struct conv_args &a,
     __syncthreads();
 }
 
-/* z of a thread's cells and what comes of it; place: of the first, in floats. */
-static __device__ __forceinline__ void put_z(const float (&acc)[8][4], const bool (&real)[2],
-                                             float *z)
+/* A thread's cells, z or outputs, to memory; to: the first one's channels. */
+static __device__ __forceinline__ void put_cells(const float (&acc)[8][4], const bool (&real)[2],
+                                                 float *to)
 {
 #pragma unroll
     for (int i = 0; i < 16; i++)
         if (real[i / 8])
-            __stcg((float2 *)(z + i / 8 * known<SECOND>::conv_w * CH + i % 8 * 8),
+            __stcg((float2 *)(to + i / 8 * known<SECOND>::conv_w * CH + i % 8 * 8),
                    make_float2(acc[i % 8][i / 8 * 2], acc[i % 8][i / 8 * 2 + 1]));
 }
 
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void put_outputs(float (&acc)[8][4], const boo
         for (int i = 0; i < 4; i++)
             acc[tile][i] = acc[tile][i] > 0 ? round_tf32(acc[tile][i]) : 0;
     }
-    put_z(acc, real, out);
+    put_cells(acc, real, out);
 }
 
 static __device__ __forceinline__ void forward_begins(struct forward_room *r)
@@ -233,7 +233,7 @@ static __global__ void __launch_bounds__(SECOND_THREADS, 1)
     size_t pixel =
         ((size_t)task * a.n + image) * second_cells::plane + y * known<SECOND>::conv_w + g;
     size_t place = pixel * CH + threadIdx.x % 4 * 2;
-    put_z(acc, real, a.cache.z + place);
+    put_cells(acc, real, a.cache.z + place);
     set_statistics(a, task, stat, acc, counts, gamma, beta, &r);
     put_outputs(acc, real, &r, a.cache.out + place);
 #endif
@@ -250,9 +250,8 @@ extern "C" bool cuda_second_forward(struct device *d, struct conv_args *a)
     return true;
 }
 
-/* Where most multiprocessors have a task; both kernels have a body or neither has. */
-extern "C" bool cuda_second_takes(const struct device *d, int tasks, int n)
+/* Both kernels have a body or neither has. */
+extern "C" bool cuda_second_takes(int images)
 {
-    return tasks >= d->blocks / 2 * 3 / 4 && n > 0 && n <= IMAGES &&
-           has_body((const void *)second_forward_kernel);
+    return images > 0 && images <= IMAGES && has_body((const void *)second_forward_kernel);
 }

@@ -46,7 +46,9 @@ static __device__ __forceinline__ int slot_at(int image)
 /* ---- dz ---- */
 
 /* The power of two that dz is multiplied by, as a float's exponent, from the largest's bits: such
- * that it is 2^13 or more and less than 2^14.  1 where it is zero, infinite or not a number. */
+ * that it is 2^13 or more and less than 2^14: far from halves' largest, 2^16, and 2^27 above their
+ * smallest of all bits.  253: what undoes it is a float of all bits, too.  1 where the largest is
+ * zero, infinite or not a number. */
 static __device__ __forceinline__ uint32_t exponent_for(uint32_t top)
 {
     uint32_t exponent = top >> 23;

@@ -33,12 +33,11 @@ struct recording {
     cudaGraphExec_t exec;
 };
 
-struct head;       /* cuda_head.h */
-struct proto_args; /* cuda_proto.h */
-struct conv_args;  /* cuda_conv.h */
-struct together;   /* cuda_together.h */
-struct last;       /* cuda_last.h */
-
+struct head;         /* cuda_head.h */
+struct proto_args;   /* cuda_proto.h */
+struct conv_args;    /* cuda_conv.h */
+struct together;     /* cuda_together.h */
+struct last;         /* cuda_last.h */
 struct noted_halves; /* cuda_halves.h */
 
 struct device {
