@@ -42,12 +42,12 @@ static double buy(struct experiment *x, int n, struct episode *episodes)
 /* Seconds to train once on each of the tasks, 32 at a time. */
 static double train_on(struct experiment *x, const struct episode *episodes, int n)
 {
-    struct lesson lessons[32];
+    struct labelled_task labelled[32];
     double start = now();
     for (int i = 0; i + 32 <= n; i += 32) {
         for (int j = 0; j < 32; j++)
-            lessons[j] = lesson_of(&episodes[i + j], 0);
-        if (engine_step(x->engine, lessons, 32))
+            labelled[j] = labelled_task_of(&episodes[i + j], 0);
+        if (engine_step(x->engine, labelled, 32))
             give_up();
     }
     return now() - start;

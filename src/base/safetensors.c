@@ -217,7 +217,7 @@ static int place(struct safetensors *s, const char *data, size_t size)
     return 0;
 }
 
-static int refuse_twins(struct safetensors *s)
+static int refuse_duplicates(struct safetensors *s)
 {
     if (s->n > 0)
         qsort(s->entries, (size_t)s->n, sizeof *s->entries, by_name);
@@ -260,7 +260,7 @@ static int parse(struct safetensors *s, const char *data, size_t size)
         err = place(s, data + length, size - LENGTH - length);
     else if (!err && size > LENGTH + length)
         err = fail(METE_EFORMAT, "%s: data follows a header without tensors", s->name);
-    return err ? err : refuse_twins(s);
+    return err ? err : refuse_duplicates(s);
 }
 
 static int open_over(struct safetensors **out, const char *name, struct file_map map,

@@ -59,8 +59,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int refuse_twins(const char *path, struct safetensor *tensors, int n,
-                        const struct safetensors_pair *meta, int pairs)
+static int refuse_duplicates(const char *path, struct safetensor *tensors, int n,
+                             const struct safetensors_pair *meta, int pairs)
 {
     qsort(tensors, (size_t)n, sizeof *tensors, by_name);
     for (int i = 1; i < n; i++)
@@ -136,7 +136,7 @@ int safetensors_write(const char *path, const struct safetensor *tensors, int n,
     qsort(m, (size_t)pairs, sizeof *m, by_key);
     int err = check(path, t, n, m, pairs);
     if (!err)
-        err = refuse_twins(path, t, n, m, pairs);
+        err = refuse_duplicates(path, t, n, m, pairs);
     qsort(t, (size_t)n, sizeof *t, by_size_and_name);
     if (!err)
         err = write_sorted(path, t, n, m, pairs);

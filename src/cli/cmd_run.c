@@ -63,11 +63,11 @@ static void print_run(void *user, const struct mete_planned_run *r)
 static void print_total(const struct total *t, int threads)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    double lanes = threads > 0 ? threads : cores > 0 ? (double)cores : 1;
+    double workers = threads > 0 ? threads : cores > 0 ? (double)cores : 1;
     printf("\n%d runs, %.0f labels, %.1f TFLOP of training, %.1f minutes on one thread", t->runs,
            t->labels, t->gflop / 1e3, t->seconds / 60);
-    if (lanes > 1)
-        printf(", %.1f on %.0f", t->seconds / 60 / lanes, lanes);
+    if (workers > 1)
+        printf(", %.1f on %.0f", t->seconds / 60 / workers, workers);
     puts("");
 }
 

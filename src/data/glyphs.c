@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/param.h"
-#include "base/pool.h"
+#include "base/threads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,9 +56,9 @@ struct making {
 };
 
 /* Piece a: alphabet a of `glyphs`. */
-static int make_alphabet(void *user, int a, int lane)
+static int make_alphabet(void *user, int a, int worker)
 {
-    (void)lane;
+    (void)worker;
     struct making *m = user;
     struct rng r = rng_make((uint64_t)m->s.seed, RNG_GLYPH, (uint64_t)a, STREAM_ALPHABET);
     struct alphabet alphabet;
@@ -69,9 +69,9 @@ static int make_alphabet(void *user, int a, int lane)
 }
 
 /* Piece c: all drawings of class c. */
-static int draw_class(void *user, int c, int lane)
+static int draw_class(void *user, int c, int worker)
 {
-    (void)lane;
+    (void)worker;
     struct making *m = user;
     int64_t each = (int64_t)m->s.drawers * m->s.images, at = c * each;
     size_t bytes = (size_t)(m->s.size * m->s.size);
@@ -130,9 +130,9 @@ static void deal_classes(const struct glyphs_settings *s, struct rng *r, int32_t
 }
 
 /* Piece u: user u's letters. */
-static int draw_user(void *user, int u, int lane)
+static int draw_user(void *user, int u, int worker)
 {
-    (void)lane;
+    (void)worker;
     struct making *m = user;
     int64_t at = m->first[u];
     int n = (int)(m->first[u + 1] - at), held = n / 5 > 0 ? n / 5 : 1, shapes[2] = {0, 0};
@@ -183,7 +183,8 @@ static int finish(struct dataset **out, struct making *m, const char *name, int6
     return dataset_from_memory(out, &d);
 }
 
-static int make_glyphs(struct dataset **out, struct making *m, struct pool *pool, const char *name)
+static int make_glyphs(struct dataset **out, struct making *m, struct threads *threads,
+                       const char *name)
 {
     const struct glyphs_settings *s = &m->s;
     int64_t items = (int64_t)s->classes * s->drawers * s->images;
@@ -196,12 +197,13 @@ static int make_glyphs(struct dataset **out, struct making *m, struct pool *pool
         groups[c] = mem_print("alphabet%02d", c / s->alphabet + 1);
         names[c] = mem_print("%s/character%02d", groups[c], c % s->alphabet + 1);
     }
-    pool_run(pool, (s->classes + s->alphabet - 1) / s->alphabet, make_alphabet, m);
-    pool_run(pool, s->classes, draw_class, m);
+    threads_run(threads, (s->classes + s->alphabet - 1) / s->alphabet, make_alphabet, m);
+    threads_run(threads, s->classes, draw_class, m);
     return finish(out, m, name, items, names, groups);
 }
 
-static int make_users(struct dataset **out, struct making *m, struct pool *pool, const char *name)
+static int make_users(struct dataset **out, struct making *m, struct threads *threads,
+                      const char *name)
 {
     const struct glyphs_settings *s = &m->s;
     int shapes = (s->classes + 1) / 2 * 3;
@@ -221,7 +223,7 @@ static int make_users(struct dataset **out, struct making *m, struct pool *pool,
     char **names = mem_array((size_t)s->classes, sizeof *names);
     for (int c = 0; c < s->classes; c++)
         names[c] = mem_print("letter%02d", c + 1);
-    pool_run(pool, s->users, draw_user, m);
+    threads_run(threads, s->users, draw_user, m);
     return finish(out, m, name, items, names, NULL);
 }
 
@@ -270,16 +272,16 @@ int glyphs_make(struct dataset **out, const char *name)
         return fail(METE_EINVAL, "no generator named '%s'; there are glyphs and glyphs-users",
                     name);
     struct making m = {0};
-    struct pool *pool = NULL;
+    struct threads *threads = NULL;
     const char *options = strchr(name, ':');
     int err = read_options(name, options ? options + 1 : "", table, &m.s);
     if (!err)
         err = check_size(&m.s, name);
     if (!err)
-        err = pool_open(&pool, 0);
+        err = threads_open(&threads, 0);
     if (!err)
-        err = (table == users_params ? make_users : make_glyphs)(out, &m, pool, name);
-    pool_close(pool);
+        err = (table == users_params ? make_users : make_glyphs)(out, &m, threads, name);
+    threads_close(threads);
     free(m.glyph);
     free(m.first);
     return err;

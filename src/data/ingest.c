@@ -1,10 +1,10 @@
-/* ingest.c - two batches: one being filled by the caller, one being decoded. */
+/* ingest.c - two chunks: one being filled by the caller, one being decoded. */
 #include "data/ingest.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/pool.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct file {
     size_t size;
 };
 
-struct batch {
+struct chunk {
     struct file files[BATCH_FILES];
     int n;
     size_t bytes;
@@ -29,8 +29,8 @@ struct batch {
 struct ingest {
     struct ingest_options o;
     struct builder *builder;
-    struct pool *pool;
-    struct batch *filling, *decoding;
+    struct threads *threads;
+    struct chunk *filling, *decoding;
     int64_t done;
     pthread_t thread;
     bool started;
@@ -41,7 +41,7 @@ struct ingest {
     char sentence[1024];
 };
 
-static void release_batch(struct batch *b)
+static void release_chunk(struct chunk *b)
 {
     for (int i = 0; i < b->n; i++) {
         free(b->files[i].place);
@@ -61,12 +61,12 @@ static int check_size(const struct ingest *g, const struct image *image, const c
                 image->h, g->o.from_w, g->o.from_h);
 }
 
-static int decode_file(void *user, int piece, int lane)
+static int decode_file(void *user, int piece, int worker)
 {
     struct ingest *g = user;
     const struct file *file = &g->decoding->files[piece];
     struct image image = {0};
-    (void)lane;
+    (void)worker;
     int err = image_decode(&image, file->data, file->size, g->o.c, file->place);
     if (!err)
         err = check_size(g, &image, file->place);
@@ -82,11 +82,11 @@ static int decode_file(void *user, int piece, int lane)
     return err;
 }
 
-static int decode_batch(struct ingest *g)
+static int decode_chunk(struct ingest *g)
 {
-    int err = pool_run(g->pool, g->decoding->n, decode_file, g);
+    int err = threads_run(g->threads, g->decoding->n, decode_file, g);
     g->done += g->decoding->n;
-    release_batch(g->decoding);
+    release_chunk(g->decoding);
     return err ? err : progress(g->o.what, (double)g->done, (double)g->o.total);
 }
 
@@ -100,7 +100,7 @@ static void *thread_main(void *user)
         if (!g->busy)
             break;
         pthread_mutex_unlock(&g->lock);
-        int err = decode_batch(g);
+        int err = decode_chunk(g);
         pthread_mutex_lock(&g->lock);
         if (err && !g->err) {
             g->err = err;
@@ -131,7 +131,7 @@ static int hand_over(struct ingest *g)
     int err = wait_idle(g);
     if (err)
         return err;
-    struct batch *full = g->filling;
+    struct chunk *full = g->filling;
     g->filling = g->decoding;
     pthread_mutex_lock(&g->lock);
     g->decoding = full;
@@ -150,7 +150,7 @@ int ingest_open(struct ingest **out, struct builder *builder, const struct inges
     g->decoding = mem_alloc(sizeof *g->decoding);
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->changed, NULL);
-    int err = pool_open(&g->pool, options->threads);
+    int err = threads_open(&g->threads, options->threads);
     if (!err && pthread_create(&g->thread, NULL, thread_main, g) != 0)
         err = fail(METE_ENOMEM, "cannot start a thread for decoding");
     if (err) {
@@ -164,7 +164,7 @@ int ingest_open(struct ingest **out, struct builder *builder, const struct inges
 
 int ingest_add(struct ingest *g, int64_t item, const char *place, void *data, size_t size)
 {
-    struct batch *b = g->filling;
+    struct chunk *b = g->filling;
     b->files[b->n++] = (struct file){item, mem_string(place), data, size};
     b->bytes += size;
     return b->n == BATCH_FILES || b->bytes >= BATCH_BYTES ? hand_over(g) : 0;
@@ -187,9 +187,9 @@ void ingest_close(struct ingest *g)
         pthread_mutex_unlock(&g->lock);
         pthread_join(g->thread, NULL);
     }
-    pool_close(g->pool);
-    release_batch(g->filling);
-    release_batch(g->decoding);
+    threads_close(g->threads);
+    release_chunk(g->filling);
+    release_chunk(g->decoding);
     free(g->filling);
     free(g->decoding);
     pthread_cond_destroy(&g->changed);
@@ -197,25 +197,25 @@ void ingest_close(struct ingest *g)
     free(g);
 }
 
-static int add_current(struct ingest *g, struct walk *w, int64_t item)
+static int add_current(struct ingest *g, struct file_iter *w, int64_t item)
 {
     void *data = NULL;
     size_t size = 0;
-    int err = walk_read_all(w, IMAGE_FILE_MAX, &data, &size);
-    return err ? err : ingest_add(g, item, walk_place(w), data, size);
+    int err = file_iter_read_all(w, IMAGE_FILE_MAX, &data, &size);
+    return err ? err : ingest_add(g, item, file_iter_place(w), data, size);
 }
 
-int ingest_walk(struct ingest *g, const char *path, ingest_place_fn *place, void *user)
+int ingest_files(struct ingest *g, const char *path, ingest_place_fn *place, void *user)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     const char *name = NULL;
-    int err = walk_open(&w, path);
-    while (!err && !(err = walk_next(w, &name)) && name) {
+    int err = file_iter_open(&w, path);
+    while (!err && !(err = file_iter_next(w, &name)) && name) {
         int64_t item = -1;
         err = place(user, name, &item);
         if (!err && item >= 0)
             err = add_current(g, w, item);
     }
-    walk_close(w);
+    file_iter_close(w);
     return err;
 }

@@ -2,7 +2,7 @@
  * archive is still being read.
  *
  * The caller reads files and adds them with the item number each shall have.  They
- * are gathered into batches; one batch is decoded while the next one fills.  Items
+ * are gathered into chunks; one chunk is decoded while the next one fills.  Items
  * do not depend on the number of threads.
  */
 #ifndef DATA_INGEST_H
@@ -32,6 +32,6 @@ void ingest_close(struct ingest *g); /* NULL is fine; also in the middle */
 /* Reads the archive or folder `path` and adds every file for which `place` gives an
  * item number; *item stays -1 for files that are not wanted. */
 typedef int ingest_place_fn(void *user, const char *name, int64_t *item);
-int ingest_walk(struct ingest *g, const char *path, ingest_place_fn *place, void *user);
+int ingest_files(struct ingest *g, const char *path, ingest_place_fn *place, void *user);
 
 #endif

@@ -54,7 +54,7 @@ struct layer {
     double eps;             /* of the batch norm */
     size_t offset[TENSORS]; /* into a parameter vector, in elements; set by layout() */
     bool exact;             /* a GPU computes it in plain fp32 always; set by layout() */
-    bool halves;            /* and may keep its output in 16 bits; set by layout() */
+    bool fp16;              /* and may keep its output in 16 bits; set by layout() */
 };
 
 /* The images of T tasks.  Task t has count[t] of them, at most n. */
@@ -144,8 +144,8 @@ struct device_options {
 
 struct kernels {
     const char *name, *summary;
-    size_t elem;      /* bytes of an element of a vector: 4, or 8 where doubles are kept */
-    bool whole_shard; /* wants all tasks of a shard in one call (a GPU), not one task per thread */
+    size_t elem;  /* bytes of an element of a vector: 4, or 8 where doubles are kept */
+    bool batched; /* wants all tasks of a shard in one call (a GPU), not one task per thread */
 
     /* -- the device; these may fail -- */
     bool (*usable)(char *why, size_t size); /* false and a reason: not on this machine */

@@ -66,7 +66,7 @@ struct buying {
     float *probs, *reps;            /* (n_pool, ways), (n_pool, features) */
 };
 
-struct batch {
+struct purchase_batch {
     struct labeller *labeller;
     const struct label_request *q;
     struct buying *at;
@@ -136,7 +136,7 @@ static int batch_size(const struct labeller *l, const struct label_request *q)
 
 /* Draws tasks and opens purchases until the batch is full or the budget would not
  * cover the next task.  b->n is how many. */
-static int open_batch(struct batch *b, int64_t first, int want)
+static int open_batch(struct purchase_batch *b, int64_t first, int want)
 {
     const struct label_request *q = b->q;
     struct labeller *l = b->labeller;
@@ -172,7 +172,7 @@ static int check_finite(const struct buying *x, unsigned needs, int features)
 }
 
 /* Lets the learner adapt to what is labelled and look at the pools again. */
-static int consult(struct batch *b)
+static int consult(struct purchase_batch *b)
 {
     unsigned needs = b->labeller->ops->needs;
     const struct label_model *m = b->q->model;
@@ -197,7 +197,7 @@ static int consult(struct batch *b)
 }
 
 /* What task x wants in this round, and its random numbers. */
-static void begin_round(const struct batch *b, struct buying *x)
+static void begin_round(const struct purchase_batch *b, struct buying *x)
 {
     int round = b->labeller->settings.round;
     round = round ? round : x->task->ways;
@@ -210,7 +210,7 @@ static void begin_round(const struct batch *b, struct buying *x)
 }
 
 /* All that the strategy sees of task x. */
-static struct label_view view_of(const struct batch *b, const struct buying *x)
+static struct label_view view_of(const struct purchase_batch *b, const struct buying *x)
 {
     unsigned needs = b->labeller->ops->needs;
     return (struct label_view){
@@ -233,7 +233,7 @@ static struct label_view view_of(const struct batch *b, const struct buying *x)
 }
 
 /* The clusters that the strategy wants of each pool, of all in one call. */
-static int cluster_pools(struct batch *b)
+static int cluster_pools(struct purchase_batch *b)
 {
     const struct label_ops *ops = b->labeller->ops;
     const struct label_model *m = b->q->model;
@@ -272,10 +272,10 @@ static int check_picks(const struct labeller *l, const struct buying *x, int pic
 }
 
 /* Piece i of a round: the strategy chooses for task i. */
-static int choose_one(void *user, int i, int lane)
+static int choose_one(void *user, int i, int worker)
 {
-    (void)lane;
-    struct batch *b = user;
+    (void)worker;
+    struct purchase_batch *b = user;
     struct buying *x = &b->at[i];
     struct labeller *l = b->labeller;
     struct label_view v = view_of(b, x);
@@ -287,7 +287,7 @@ static int choose_one(void *user, int i, int lane)
 }
 
 /* Pays for the picks of every task, in order.  *more: somebody bought. */
-static int pay(struct batch *b, bool *more)
+static int pay(struct purchase_batch *b, bool *more)
 {
     *more = false;
     for (int i = 0; i < b->n; i++) {
@@ -306,7 +306,7 @@ static int pay(struct batch *b, bool *more)
 }
 
 /* Every task's picks of one round. */
-static int choose_all(struct batch *b)
+static int choose_all(struct purchase_batch *b)
 {
     unsigned needs = b->labeller->ops->needs;
     int err = needs & LABEL_LEARNER ? consult(b) : 0;
@@ -316,13 +316,13 @@ static int choose_all(struct batch *b)
         err = cluster_pools(b);
     /* What looks at nothing is done before threads wake. */
     if (!err && needs & LABEL_LEARNER && b->q->threads)
-        return pool_run(b->q->threads, b->n, choose_one, b);
+        return threads_run(b->q->threads, b->n, choose_one, b);
     for (int i = 0; !err && i < b->n; i++)
         err = choose_one(b, i, 0);
     return err;
 }
 
-static int run_rounds(struct batch *b)
+static int run_rounds(struct purchase_batch *b)
 {
     bool more = true;
     for (b->round = 0; more; b->round++) {
@@ -340,7 +340,7 @@ static int run_rounds(struct batch *b)
     return 0;
 }
 
-static int close_batch(struct batch *b, struct episode *episodes)
+static int close_batch(struct purchase_batch *b, struct episode *episodes)
 {
     int err = 0;
     for (int i = 0; i < b->n && !err; i++) {
@@ -361,7 +361,7 @@ static int buy_batch(struct labeller *l, const struct label_request *q, int64_t 
                      struct episode *episodes, int *n)
 {
     struct buying at[BATCH_MOST] = {{0}};
-    struct batch b = {.labeller = l, .q = q, .at = at};
+    struct purchase_batch b = {.labeller = l, .q = q, .at = at};
     int err = open_batch(&b, first, want);
     if (!err && b.n > 0)
         err = run_rounds(&b);

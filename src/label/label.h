@@ -12,7 +12,7 @@
 #define LABEL_LABEL_H
 
 #include "base/param.h"
-#include "base/pool.h"
+#include "base/threads.h"
 #include "base/rng.h"
 #include "method/learner.h"
 #include "task/ledger.h"
@@ -98,7 +98,7 @@ struct label_request {
     int n;
     struct ledger *ledger;
     const struct label_model *model; /* NULL where the strategy needs none */
-    struct pool *threads;            /* NULL: this thread alone */
+    struct threads *threads;         /* NULL: this thread alone */
 };
 
 /* Draws tasks first..first+n-1 and buys each one's support and query.  *bought is

@@ -1,7 +1,7 @@
-/* engine.c - lanes, meta-gradients along a fixed tree, and the meta-update. */
+/* engine.c - workers, meta-gradients along a fixed tree, and the meta-update. */
 #include "method/engine.h"
 #include "method/engine_private.h"
-#include "method/feed.h"
+#include "method/task_batch.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static int shuffled_of(const struct engine *e, bool *both)
     return e->method->ops->shuffled ? e->method->ops->shuffled(e->method, both) : 0;
 }
 
-/* ---- lanes ---- */
+/* ---- workers ---- */
 
 static size_t rounded(size_t bytes)
 {
@@ -64,60 +64,61 @@ static size_t whole_pages(size_t bytes)
     return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-/* Memory for the lane instead of what it has: beside that or, where there is not enough, after it
- * is given back.  A lane that cannot grow has again as much as it had. */
-static int grow(struct lane *lane, size_t bytes)
+/* Memory for the worker instead of what it has: beside that or, where there is not enough, after it
+ * is given back.  A worker that cannot grow has again as much as it had. */
+static int grow(struct worker *worker, size_t bytes)
 {
-    const struct kernels *k = lane->net->k;
-    size_t had = lane->mem.size;
+    const struct kernels *k = worker->net->k;
+    size_t had = worker->mem.size;
     void *p = NULL;
-    int err = k->alloc(lane->dev, bytes, &p);
+    int err = k->alloc(worker->dev, bytes, &p);
     if (err && err != METE_ENOMEM)
         return err;
-    k->release(lane->dev, lane->mem.base, had);
+    k->release(worker->dev, worker->mem.base, had);
     if (err)
-        err = k->alloc(lane->dev, bytes, &p);
-    if (err && (had == 0 || k->alloc(lane->dev, had, &p)))
+        err = k->alloc(worker->dev, bytes, &p);
+    if (err && (had == 0 || k->alloc(worker->dev, had, &p)))
         had = 0;
-    lane->mem = (struct arena){.base = p, .size = err ? had : bytes};
+    worker->mem = (struct arena){.base = p, .size = err ? had : bytes};
     return err;
 }
 
-int lane_fit(struct lane *lane, const struct lane *measured)
+int worker_fit(struct worker *worker, const struct worker *measured)
 {
     size_t arena = arena_peak(&measured->mem), scratch = measured->scratch_bytes;
-    arena = arena > lane->arena_bytes ? arena : lane->arena_bytes;
-    scratch = scratch > lane->scratch_bytes ? scratch : lane->scratch_bytes;
+    arena = arena > worker->arena_bytes ? arena : worker->arena_bytes;
+    scratch = scratch > worker->scratch_bytes ? scratch : worker->scratch_bytes;
     size_t bytes = whole_pages(rounded(arena) + rounded(scratch));
-    int err = lane->mem.base && bytes <= lane->mem.size ? 0 : grow(lane, bytes);
+    int err = worker->mem.base && bytes <= worker->mem.size ? 0 : grow(worker, bytes);
     if (!err) {
-        lane->arena_bytes = arena;
-        lane->scratch_bytes = scratch;
+        worker->arena_bytes = arena;
+        worker->scratch_bytes = scratch;
     }
     return err;
 }
 
-void lane_begin(struct lane *lane)
+void worker_begin(struct worker *worker)
 {
-    arena_reset(&lane->mem);
-    lane->scratch = arena_take(&lane->mem, lane->scratch_bytes);
+    arena_reset(&worker->mem);
+    worker->scratch = arena_take(&worker->mem, worker->scratch_bytes);
 }
 
-/* What a lane needs for a shard of `shape`. */
-static struct lane measure_lane(const struct engine *e, const struct shape *shape, bool predict)
+/* What a worker needs for a shard of `shape`. */
+static struct worker measure_worker(const struct engine *e, const struct batch_shape *shape,
+                                    bool predict)
 {
-    struct lane lane = {.net = &e->net};
-    struct feed f;
+    struct worker worker = {.net = &e->net};
+    struct task_batch f;
     bool both;
     int shuffled = shuffled_of(e, &both);
     struct prediction p = {.wanted = predict};
-    feed_take(&f, &lane, shape, shuffled, both, &e->images);
-    struct vec grad = vector_take(&lane, shape->tasks);
-    e->method->ops->meta_grad(e->method, &lane, &f, e->ways, (struct vec){0}, grad, &p);
-    return lane;
+    task_batch_take(&f, &worker, shape, shuffled, both, &e->images);
+    struct vec grad = vector_take(&worker, shape->tasks);
+    e->method->ops->meta_grad(e->method, &worker, &f, e->ways, (struct vec){0}, grad, &p);
+    return worker;
 }
 
-static size_t lane_bytes(const struct lane *measured)
+static size_t worker_bytes(const struct worker *measured)
 {
     return whole_pages(rounded(arena_peak(&measured->mem)) + rounded(measured->scratch_bytes));
 }
@@ -125,11 +126,11 @@ static size_t lane_bytes(const struct lane *measured)
 /* Whether the device has memory for a shard of `tasks`, now. */
 static bool shard_fits(struct engine *e, int tasks)
 {
-    struct shape shape = e->largest;
+    struct batch_shape shape = e->largest;
     void *p = NULL;
     shape.tasks = tasks;
-    struct lane measured = measure_lane(e, &shape, false);
-    size_t bytes = lane_bytes(&measured);
+    struct worker measured = measure_worker(e, &shape, false);
+    size_t bytes = worker_bytes(&measured);
     if (e->k->alloc(e->dev, bytes, &p))
         return false;
     e->k->release(e->dev, p, bytes);
@@ -137,14 +138,14 @@ static bool shard_fits(struct engine *e, int tasks)
 }
 
 /* Why a device that takes all tasks of a shard at once cannot, and what it could. */
-static int too_large(struct engine *e, const struct lane *measured)
+static int too_large(struct engine *e, const struct worker *measured)
 {
     int fits = 0, fails = e->meta_batch;
     while (fails - fits > 1) {
         int half = fits + (fails - fits) / 2;
         *(shard_fits(e, half) ? &fits : &fails) = half;
     }
-    double mb = (double)lane_bytes(measured) / 1e6;
+    double mb = (double)worker_bytes(measured) / 1e6;
     if (fits == 0)
         return fail(METE_ENOMEM, "%s has not the %.1f MB that one task of this size needs",
                     e->k->name, mb / e->meta_batch);
@@ -154,26 +155,26 @@ static int too_large(struct engine *e, const struct lane *measured)
                 e->k->name, mb, e->meta_batch, fits);
 }
 
-static int open_lanes(struct engine *e)
+static int open_workers(struct engine *e)
 {
-    struct shape shape = e->largest;
-    shape.tasks = e->k->whole_shard ? e->meta_batch : 1;
-    struct lane measured = measure_lane(e, &shape, false);
-    e->lanes = mem_array((size_t)e->n_lanes, sizeof *e->lanes);
+    struct batch_shape shape = e->largest;
+    shape.tasks = e->k->batched ? e->meta_batch : 1;
+    struct worker measured = measure_worker(e, &shape, false);
+    e->workers = mem_array((size_t)e->n_workers, sizeof *e->workers);
     e->learner.engine = e;
-    for (int i = 0; i < e->n_lanes; i++) {
-        e->lanes[i] = (struct lane){.net = &e->net};
-        int err = i == 0 ? 0 : e->k->open(&e->lanes[i].dev, &e->device);
+    for (int i = 0; i < e->n_workers; i++) {
+        e->workers[i] = (struct worker){.net = &e->net};
+        int err = i == 0 ? 0 : e->k->open(&e->workers[i].dev, &e->device);
         if (err)
             return err;
         if (i == 0)
-            e->lanes[0].dev = e->dev;
-        err = lane_fit(&e->lanes[i], &measured);
-        if (err == METE_ENOMEM && e->k->whole_shard)
+            e->workers[0].dev = e->dev;
+        err = worker_fit(&e->workers[i], &measured);
+        if (err == METE_ENOMEM && e->k->batched)
             err = too_large(e, &measured);
         if (err)
             return err;
-        e->planned += e->lanes[i].mem.size;
+        e->planned += e->workers[i].mem.size;
     }
     return 0;
 }
@@ -182,8 +183,8 @@ static int open_lanes(struct engine *e)
 
 static int open_vectors(struct engine *e)
 {
-    int slots = e->k->whole_shard ? 1 : groups_of(e->meta_batch);
-    bool later = e->k->whole_shard && e->k->elem == sizeof *e->losses; /* axpy adds losses up */
+    int slots = e->k->batched ? 1 : groups_of(e->meta_batch);
+    bool later = e->k->batched && e->k->elem == sizeof *e->losses; /* axpy adds losses up */
     size_t vectors = vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots);
     size_t bytes = whole_pages(vectors + (size_t)e->meta_batch * sizeof *e->losses);
     int err = e->k->alloc(e->dev, bytes, &e->vectors);
@@ -215,7 +216,7 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     e->device = spec->device;
     e->images = spec->images;
     e->pixels = spec->images.data;
-    e->crews = spec->crews;
+    e->lockstep_set = spec->lockstep_set;
     e->ways = spec->ways;
     e->meta_batch = spec->meta_batch;
     e->largest = spec->largest;
@@ -230,11 +231,11 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     if (!err)
         err = open_vectors(e);
     if (!err)
-        err = pool_open(&e->pool, spec->threads);
+        err = threads_open(&e->threads, spec->threads);
     if (!err) { /* last: what is left is theirs, and says how large a meta-batch may be */
-        e->n_lanes = e->k->whole_shard ? 1 : pool_threads(e->pool);
+        e->n_workers = e->k->batched ? 1 : threads_count(e->threads);
         e->losses = mem_array((size_t)e->meta_batch, sizeof *e->losses);
-        err = open_lanes(e);
+        err = open_workers(e);
     }
     if (err) {
         engine_close(e);
@@ -248,22 +249,22 @@ void engine_close(struct engine *e)
 {
     if (!e)
         return;
-    crew_leave(e);
+    lockstep_leave(e);
     learner_release(&e->learner);
-    for (int i = 0; e->lanes && i < e->n_lanes; i++) {
-        if (!e->lanes[i].dev)
+    for (int i = 0; e->workers && i < e->n_workers; i++) {
+        if (!e->workers[i].dev)
             continue;
-        e->k->release(e->lanes[i].dev, e->lanes[i].mem.base, e->lanes[i].mem.size);
+        e->k->release(e->workers[i].dev, e->workers[i].mem.base, e->workers[i].mem.size);
         if (i > 0)
-            e->k->close(e->lanes[i].dev);
+            e->k->close(e->workers[i].dev);
     }
     if (e->dev) {
         e->k->release(e->dev, e->vectors, e->vectors_bytes);
         e->k->images_close(e->dev, &e->images);
         e->k->close(e->dev);
     }
-    pool_close(e->pool);
-    free(e->lanes);
+    threads_close(e->threads);
+    free(e->workers);
     free(e->losses);
     free(e);
 }
@@ -273,25 +274,26 @@ void engine_close(struct engine *e)
 /* Tasks of unequal size are masked, by how many images each has.  That is not enough where a
  * pass holds a support and the query after it, of which statistics, prototypes or losses want
  * one alone, nor for shuffled inner batches: there tasks of one size are taken together. */
-int engine_together(const struct engine *e, const struct lesson *lessons, int n, bool training)
+int engine_together(const struct engine *e, const struct labelled_task *labelled, int n,
+                    bool training)
 {
     const struct method_ops *ops = e->method->ops;
     bool both, one_pass = e->net.bn == BN_SUPPORT || (ops->one_pass && ops->one_pass(e->method));
     int same = 1;
     if (!one_pass && !(training && shuffled_of(e, &both)))
         return n;
-    while (same < n && lessons[same].support.n == lessons->support.n &&
-           lessons[same].query.n == lessons->query.n)
+    while (same < n && labelled[same].support.n == labelled->support.n &&
+           labelled[same].query.n == labelled->query.n)
         same++;
     return same;
 }
 
 struct step {
     struct engine *e;
-    const struct lesson *tasks;
+    const struct labelled_task *tasks;
     int n;
     bool update, updated; /* wanted, and done with the gradient */
-    struct feed_run run;
+    struct run_step run;
     const struct adam_rates *rates; /* the run's, on the device */
     float *logits;                  /* where those of the first task are wanted */
 };
@@ -301,10 +303,10 @@ static struct adam adam_of(const struct engine *e)
     return (struct adam){e->outer.lr, e->outer.beta1, e->outer.beta2, e->outer.eps};
 }
 
-struct feed_run engine_run(const struct engine *e)
+struct run_step engine_run(const struct engine *e)
 {
     struct adam adam = adam_of(e);
-    return (struct feed_run){e->seed, adam_rates(&adam, e->steps + 1)};
+    return (struct run_step){e->seed, adam_rates(&adam, e->steps + 1)};
 }
 
 static size_t gradient_len(const struct engine *e)
@@ -313,16 +315,16 @@ static size_t gradient_len(const struct engine *e)
 }
 
 /* The first task's logits (n, ways). */
-static void fetch_logits(struct engine *e, struct lane *lane, const struct prediction *p, int n,
+static void fetch_logits(struct engine *e, struct worker *worker, const struct prediction *p, int n,
                          float *to)
 {
     int last = e->net.layers - 1;
     size_t row = (size_t)e->ways, rows = (size_t)p->pass.batch.tasks * (size_t)p->pass.batch.n;
     float *block = mem_array(rows * row, sizeof *block);
     if (p->logits)
-        e->k->download(lane->dev, block, p->logits, rows * row * sizeof *block);
+        e->k->download(worker->dev, block, p->logits, rows * row * sizeof *block);
     else
-        e->k->rows(lane->dev, &e->net.layer[last], &p->pass.batch,
+        e->k->rows(worker->dev, &e->net.layer[last], &p->pass.batch,
                    e->k->out(&e->net.layer[last], &p->pass.batch, p->pass.cache[last]), block);
     memcpy(to, block + (size_t)p->first * row, (size_t)n * row * sizeof *block);
     free(block);
@@ -353,48 +355,48 @@ static void update_range(const struct step *s, struct device *dev, const struct 
         e->k->sgd(dev, from + moved, len - moved, theta, g, scale, e->outer.momentum);
 }
 
-/* The meta-gradients of `tasks` lessons in one call, summed into `to`. */
-static int shard_gradient(struct step *s, struct lane *lane, int first, int tasks, void *to,
+/* The meta-gradients of `tasks` labelled tasks in one call, summed into `to`. */
+static int shard_gradient(struct step *s, struct worker *worker, int first, int tasks, void *to,
                           bool add)
 {
     struct engine *e = s->e;
-    const struct lesson *lessons = s->tasks + first;
-    struct shape shape = shape_of(lessons, tasks);
-    struct feed f;
+    const struct labelled_task *labelled = s->tasks + first;
+    struct batch_shape shape = batch_shape_of(labelled, tasks);
+    struct task_batch f;
     bool both;
     int shuffled = shuffled_of(e, &both);
     struct prediction p = {.wanted = s->logits != NULL};
-    lane_begin(lane);
-    feed_take(&f, lane, &shape, shuffled, both, &e->images);
-    feed_fill(&f, lane, &shape, shuffled, both, lessons, &s->run, tasks);
+    worker_begin(worker);
+    task_batch_take(&f, worker, &shape, shuffled, both, &e->images);
+    task_batch_fill(&f, worker, &shape, shuffled, both, labelled, &s->run, tasks);
     bool direct = tasks == 1 && !add;
-    struct vec grad = direct ? (struct vec){.at = to} : vector_take(lane, tasks);
+    struct vec grad = direct ? (struct vec){.at = to} : vector_take(worker, tasks);
     struct vec theta = {.at = vector_at(e, VECTOR_THETA)};
     int64_t same[] = {tasks,    shape.support, shape.query, f.support.count != NULL,
                       p.wanted, add,           s->update,   s->n};
-    struct replays *replays = e->k->whole_shard ? &e->replays : NULL;
+    struct replays *replays = e->k->batched ? &e->replays : NULL;
     bool later = s->update && e->loss_parts, all = later && tasks == s->n;
-    if (!replays || !replay_begin(replays, lane, replay_key(lane, same, 8), &p)) {
-        e->method->ops->meta_grad(e->method, lane, &f, e->ways, theta, grad, &p);
+    if (!replays || !replay_begin(replays, worker, replay_key(worker, same, 8), &p)) {
+        e->method->ops->meta_grad(e->method, worker, &f, e->ways, theta, grad, &p);
         if (!direct)
-            e->k->reduce(lane->dev, tasks, gradient_len(e), to, grad, add);
+            e->k->reduce(worker->dev, tasks, gradient_len(e), to, grad, add);
         if (later)
-            add_losses(e, lane->dev, tasks, p.loss, s->n);
+            add_losses(e, worker->dev, tasks, p.loss, s->n);
         if (all)
-            update_range(s, lane->dev, f.rates, 0, gradient_len(e));
+            update_range(s, worker->dev, f.rates, 0, gradient_len(e));
         if (replays)
-            replay_end(replays, lane, &p);
+            replay_end(replays, worker, &p);
     }
-    if (e->k->whole_shard) {
+    if (e->k->batched) {
         s->rates = f.rates;
         s->updated = all;
     }
     if (later)
         return 0; /* nobody waits: the device works on */
-    e->k->download(lane->dev, e->losses + first, p.loss, (size_t)tasks * sizeof *p.loss);
+    e->k->download(worker->dev, e->losses + first, p.loss, (size_t)tasks * sizeof *p.loss);
     if (s->logits)
-        fetch_logits(e, lane, &p, lessons[0].query.n, s->logits);
-    return e->k->sync(lane->dev);
+        fetch_logits(e, worker, &p, labelled[0].query.n, s->logits);
+    return e->k->sync(worker->dev);
 }
 
 /* All tasks on a device that takes many at once. */
@@ -404,12 +406,12 @@ static int shards_gradient(struct step *s)
     int err = 0;
     for (int first = 0, n; !err && first < s->n; first += n) {
         n = engine_together(e, s->tasks + first, s->n - first, true);
-        err = shard_gradient(s, &e->lanes[0], first, n, vector_at(e, VECTOR_SLOTS), first > 0);
+        err = shard_gradient(s, &e->workers[0], first, n, vector_at(e, VECTOR_SLOTS), first > 0);
     }
     return err;
 }
 
-static int group_piece(void *user, int piece, int lane)
+static int group_piece(void *user, int piece, int worker)
 {
     struct step *s = user;
     int groups = groups_of(s->n);
@@ -417,7 +419,7 @@ static int group_piece(void *user, int piece, int lane)
         to = (int)((int64_t)s->n * (piece + 1) / groups);
     void *slot = vector_at(s->e, VECTOR_SLOTS + (size_t)piece);
     for (int i = from; i < to; i++) {
-        int err = shard_gradient(s, &s->e->lanes[lane], i, 1, slot, i > from);
+        int err = shard_gradient(s, &s->e->workers[worker], i, 1, slot, i > from);
         if (err)
             return err;
     }
@@ -427,18 +429,18 @@ static int group_piece(void *user, int piece, int lane)
 /* Elements one piece of the update works on. */
 static size_t range_of(const struct engine *e)
 {
-    return e->k->whole_shard ? gradient_len(e) : RANGE;
+    return e->k->batched ? gradient_len(e) : RANGE;
 }
 
 /* Adds the groups' sums along a binary tree, over one range of elements, then updates. */
-static int range_piece(void *user, int piece, int lane)
+static int range_piece(void *user, int piece, int worker)
 {
     struct step *s = user;
     struct engine *e = s->e;
-    struct device *dev = e->lanes[lane].dev;
+    struct device *dev = e->workers[worker].dev;
     size_t range = range_of(e), total = gradient_len(e), from = (size_t)piece * range;
     size_t len = total - from < range ? total - from : range;
-    int groups = e->k->whole_shard ? 1 : groups_of(s->n);
+    int groups = e->k->batched ? 1 : groups_of(s->n);
     for (int gap = 1; gap < groups; gap *= 2)
         for (int i = 0; i + gap < groups; i += 2 * gap) {
             struct vec a = {.at =
@@ -460,14 +462,14 @@ static int run_step(struct step *s, double *mean_loss)
                     e->meta_batch);
     s->run = engine_run(e);
     s->rates = &s->run.rates; /* where the host is the device */
-    int err = crew_settle(e);
+    int err = lockstep_settle(e);
     if (!err)
-        err = e->k->whole_shard ? shards_gradient(s)
-                                : pool_run(e->pool, groups_of(s->n), group_piece, s);
+        err = e->k->batched ? shards_gradient(s)
+                            : threads_run(e->threads, groups_of(s->n), group_piece, s);
     if (err)
         return err;
     int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));
-    err = e->k->whole_shard ? range_piece(s, 0, 0) : pool_run(e->pool, ranges, range_piece, s);
+    err = e->k->batched ? range_piece(s, 0, 0) : threads_run(e->threads, ranges, range_piece, s);
     double sum = 0;
     for (int i = 0; i < s->n; i++)
         sum += e->losses[i];
@@ -476,21 +478,21 @@ static int run_step(struct step *s, double *mean_loss)
     return err;
 }
 
-/* Whether a crew may take the step: all of its tasks are of one size. */
-static bool for_crew(const struct engine *e, const struct lesson *tasks, int n)
+/* Whether a lockstep group may take the step: all of its tasks are of one size. */
+static bool for_lockstep(const struct engine *e, const struct labelled_task *tasks, int n)
 {
-    bool whole = e->crews && e->loss_parts && n == e->meta_batch;
+    bool whole = e->lockstep_set && e->loss_parts && n == e->meta_batch;
     for (int i = 0; whole && i < n; i++)
         whole = tasks[i].support.n == e->largest.support && tasks[i].query.n == e->largest.query;
     return whole;
 }
 
-int engine_step(struct engine *e, const struct lesson *tasks, int n)
+int engine_step(struct engine *e, const struct labelled_task *tasks, int n)
 {
     struct step s = {.e = e, .tasks = tasks, .n = n, .update = true};
     double loss = 0;
-    if (for_crew(e, tasks, n))
-        return crew_step(e->crews, e, tasks);
+    if (for_lockstep(e, tasks, n))
+        return lockstep_step(e->lockstep_set, e, tasks);
     int err = run_step(&s, &loss);
     if (err)
         return err;
@@ -530,13 +532,13 @@ void engine_stepped(struct engine *e)
 
 void engine_leave(struct engine *e)
 {
-    crew_leave(e);
+    lockstep_leave(e);
 }
 
 int engine_losses(struct engine *e, bool restart, double *mean)
 {
     size_t n = (size_t)e->meta_batch, bytes = n * sizeof *e->losses;
-    int err = crew_settle(e);
+    int err = lockstep_settle(e);
     if (err)
         return err;
     if (e->loss_parts) {
@@ -556,25 +558,26 @@ int engine_losses(struct engine *e, bool restart, double *mean)
 
 int engine_wait(struct engine *e)
 {
-    int err = crew_settle(e);
+    int err = lockstep_settle(e);
     return err ? err : e->k->sync(e->dev);
 }
 
-int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss)
+int engine_gradient(struct engine *e, const struct labelled_task *tasks, int n, double *mean_loss)
 {
     struct step s = {.e = e, .tasks = tasks, .n = n};
     e->gradient_tasks = n;
     return run_step(&s, mean_loss);
 }
 
-int engine_gradient_one(struct engine *e, const struct lesson *task, double *loss, float *logits)
+int engine_gradient_one(struct engine *e, const struct labelled_task *task, double *loss,
+                        float *logits)
 {
     struct step s = {.e = e, .tasks = task, .n = 1, .logits = logits};
-    struct shape shape = shape_of(task, 1);
-    struct lane measured = measure_lane(e, &shape, true);
+    struct batch_shape shape = batch_shape_of(task, 1);
+    struct worker measured = measure_worker(e, &shape, true);
     e->gradient_tasks = 1;
-    for (int i = 0; i < e->n_lanes; i++) { /* whichever lane takes the task */
-        int err = lane_fit(&e->lanes[i], &measured);
+    for (int i = 0; i < e->n_workers; i++) { /* whichever worker takes the task */
+        int err = worker_fit(&e->workers[i], &measured);
         if (err)
             return err;
     }
@@ -586,7 +589,7 @@ int engine_gradient_one(struct engine *e, const struct lesson *task, double *los
 static void *vector_of(struct engine *e, enum engine_vector which)
 {
     static const int slot[ENGINE_VECTORS] = {VECTOR_THETA, VECTOR_SLOTS, VECTOR_M, VECTOR_V};
-    crew_settle(e); /* a failure shows again in the next step */
+    lockstep_settle(e); /* a failure shows again in the next step */
     return vector_at(e, (size_t)slot[which]);
 }
 
@@ -643,19 +646,19 @@ const struct net *engine_net(const struct engine *e)
     return &e->net;
 }
 
-struct pool *engine_pool(struct engine *e)
+struct threads *engine_threads(struct engine *e)
 {
-    return e->pool;
+    return e->threads;
 }
 
-int engine_lanes(const struct engine *e)
+int engine_workers(const struct engine *e)
 {
-    return e->n_lanes;
+    return e->n_workers;
 }
 
-bool engine_whole(const struct engine *e)
+bool engine_batched(const struct engine *e)
 {
-    return e->k->whole_shard;
+    return e->k->batched;
 }
 
 size_t engine_bytes_planned(const struct engine *e)
@@ -673,7 +676,7 @@ void engine_set_steps(struct engine *e, int64_t steps)
     e->steps = steps;
 }
 
-double engine_flops(const struct engine *e, const struct shape *shape)
+double engine_flops(const struct engine *e, const struct batch_shape *shape)
 {
     double both, hvp;
     e->method->ops->cost(e->method, shape, &both, &hvp);

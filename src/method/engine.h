@@ -8,11 +8,11 @@
 #ifndef METHOD_ENGINE_H
 #define METHOD_ENGINE_H
 
-#include "base/pool.h"
+#include "base/threads.h"
 #include "method/method.h"
 
 struct engine;
-struct crews;
+struct lockstep_set;
 
 struct outer_settings { /* the meta-optimiser */
     int optimiser;      /* 0 the method's own, 1 adam, 2 sgd */
@@ -33,25 +33,26 @@ struct engine_spec {
     struct images images; /* host data; must outlive the engine */
     int ways;
     int meta_batch;
-    struct shape largest; /* support and query of the largest training task */
+    struct batch_shape largest; /* support and query of the largest training task */
     uint64_t seed;
-    struct crews *crews; /* NULL, or who takes steps together (crew.h); outlives the engine */
+    struct lockstep_set
+        *lockstep_set; /* NULL, or who takes steps together (lockstep.h); outlives the engine */
 };
 
 int engine_open(struct engine **out, const struct engine_spec *spec);
 void engine_close(struct engine *e); /* NULL is fine */
 
 const struct net *engine_net(const struct engine *e);
-struct pool *engine_pool(struct engine *e); /* its threads; beside a GPU they choose labels */
-int engine_lanes(const struct engine *e);   /* of them, those that compute */
-bool engine_whole(const struct engine *e);           /* takes many tasks in one call: a GPU */
+struct threads *engine_threads(struct engine *e); /* its threads; beside a GPU they choose labels */
+int engine_workers(const struct engine *e);       /* of them, those that compute */
+bool engine_batched(const struct engine *e);      /* takes many tasks in one call: a GPU */
 size_t engine_bytes_planned(const struct engine *e); /* working memory, before the first step */
 double engine_flops(const struct engine *e,
-                    const struct shape *shape); /* of one task's meta-gradient */
+                    const struct batch_shape *shape); /* of one task's meta-gradient */
 
 /* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU is
  * left to work on by itself: a failure shows in a later call, or in engine_wait. */
-int engine_step(struct engine *e, const struct lesson *tasks, int n);
+int engine_step(struct engine *e, const struct labelled_task *tasks, int n);
 /* Steps to ask for before waiting: the shortest take 170 us, a wait some tens. */
 enum { ENGINE_AHEAD = 16 };
 int engine_wait(struct engine *e);   /* until all steps are done */
@@ -59,10 +60,11 @@ void engine_leave(struct engine *e); /* no more steps for now: others need not w
 /* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */
 int engine_losses(struct engine *e, bool restart, double *mean);
 /* The mean meta-gradient alone, left where engine_get finds it; mean_loss may be NULL. */
-int engine_gradient(struct engine *e, const struct lesson *tasks, int n, double *mean_loss);
+int engine_gradient(struct engine *e, const struct labelled_task *tasks, int n, double *mean_loss);
 
 /* That of one task, the loss of its query after adaptation, and its logits (query, ways). */
-int engine_gradient_one(struct engine *e, const struct lesson *task, double *loss, float *logits);
+int engine_gradient_one(struct engine *e, const struct labelled_task *task, double *loss,
+                        float *logits);
 
 /* Weights, gradient and optimiser state as PyTorch-ordered tensors. */
 enum engine_vector { ENGINE_THETA, ENGINE_GRADIENT, ENGINE_ADAM_M, ENGINE_ADAM_V, ENGINE_VECTORS };
@@ -78,7 +80,7 @@ int64_t engine_steps(const struct engine *e); /* optimiser steps taken */
 void engine_set_steps(struct engine *e, int64_t steps);
 bool engine_finite(struct engine *e); /* no NaN or infinity in the weights */
 
-/* The engine's learner, with its current weights; it uses all lanes. */
+/* The engine's learner, with its current weights; it uses all workers. */
 struct learner *engine_learner(struct engine *e);
 
 #endif

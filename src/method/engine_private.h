@@ -2,7 +2,7 @@
 #ifndef METHOD_ENGINE_PRIVATE_H
 #define METHOD_ENGINE_PRIVATE_H
 
-#include "method/crew.h"
+#include "method/lockstep.h"
 #include "method/engine.h"
 #include "method/replay.h"
 
@@ -30,19 +30,19 @@ struct engine {
     const struct method *method;
     struct outer_settings outer;
     struct images images;
-    const void *pixels;  /* of the images, on the host */
-    struct crews *crews; /* or NULL: it takes its steps alone */
-    struct crew *crew;   /* that it is in, or NULL */
-    bool ahead;          /* the crew's steps may still be under way */
+    const void *pixels;                /* of the images, on the host */
+    struct lockstep_set *lockstep_set; /* or NULL: it takes its steps alone */
+    struct lockstep *lockstep;         /* that it is in, or NULL */
+    bool ahead;                        /* the lockstep group's steps may still be under way */
     int ways, meta_batch;
-    struct shape largest;
+    struct batch_shape largest;
     uint64_t seed;
     int64_t steps;
     int gradient_tasks;
-    struct pool *pool;
-    struct lane *lanes;
+    struct threads *threads;
+    struct worker *workers;
     struct learner learner;
-    int n_lanes;
+    int n_workers;
     void *vectors;
     size_t vectors_bytes, planned;
     float *losses;    /* (meta_batch) of the last step */
@@ -53,21 +53,22 @@ struct engine {
 };
 
 void *engine_theta(const struct engine *e);
-/* How many of the lessons, from the first on, a device may take in one call; training: with
+/* How many of `labelled`, from the first on, a device may take in one call; training: with
  * inner batches as the method has them. */
-int engine_together(const struct engine *e, const struct lesson *lessons, int n, bool training);
-/* For a crew, on its device: what a feed needs for the engine's next step; its weights; the sum of
- * its tasks' gradients, and their losses, back; the update that follows, with the feed's rates; and,
- * once all that is under way, that the step is taken. */
-struct feed_run engine_run(const struct engine *e);
+int engine_together(const struct engine *e, const struct labelled_task *labelled, int n,
+                    bool training);
+/* For a lockstep group, on its device: what a task batch needs for the engine's next step; its
+ * weights; the sum of its tasks' gradients, and their losses, back; the update that follows, with
+ * the task batch's rates; and, once all that is under way, that the step is taken. */
+struct run_step engine_run(const struct engine *e);
 void engine_lend(struct engine *e, struct device *dev, struct vec to);
 void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad);
 void engine_collect_losses(struct engine *e, struct device *dev, int tasks, const float *loss);
 void engine_update(struct engine *e, struct device *dev, int tasks, const struct adam_rates *rates);
 void engine_stepped(struct engine *e);
-/* Makes room for work that was measured; what the lane held is lost if it must grow. */
-int lane_fit(struct lane *lane, const struct lane *measured);
-void lane_begin(struct lane *lane); /* an empty arena, but for the scratch */
+/* Makes room for work that was measured; what the worker held is lost if it must grow. */
+int worker_fit(struct worker *worker, const struct worker *measured);
+void worker_begin(struct worker *worker); /* an empty arena, but for the scratch */
 void learner_release(struct learner *l);
 
 #endif

@@ -1,16 +1,16 @@
 /* inner.c - the inner loop, and prediction by a net with a head. */
 #include "method/inner.h"
 
-void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec from)
+void copy_statistics(struct worker *worker, int tasks, struct vec to, struct vec from)
 {
-    const struct net *net = lane->net;
+    const struct net *net = worker->net;
     size_t tail = net->len - net->trained, skip = net->trained * net->k->elem;
     if (net->bn != BN_RUNNING || tail == 0)
         return;
     struct vec a = to, b = from;
     a.at = (char *)to.at + skip;
     b.at = (char *)from.at + skip;
-    net->k->axpy(lane->dev, tasks, tail, a, b, 0, b);
+    net->k->axpy(worker->dev, tasks, tail, a, b, 0, b);
 }
 
 /* Whether new weights may overwrite those of the pass. */
@@ -19,49 +19,49 @@ static bool step_in_place(const struct kernels *k)
     return !k->backward_step;
 }
 
-void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct batch batch,
-               int steps, bool keep, bool shuffled, struct vec theta)
+void inner_loop_take(struct inner_loop *w, struct worker *worker, const struct inner *s,
+                     struct batch batch, int steps, bool keep, bool shuffled, struct vec theta)
 {
     w->moved = (struct vec){0};
     w->keep = keep;
     w->shuffled = shuffled;
     w->theta[0] = theta;
-    w->weights = keep ? steps : step_in_place(lane->net->k) ? 1 : 2;
-    w->grad = vector_take(lane, batch.tasks);
+    w->weights = keep ? steps : step_in_place(worker->net->k) ? 1 : 2;
+    w->grad = vector_take(worker, batch.tasks);
     for (int i = 0; i < steps; i++) {
         if (i == 0 || keep) {
-            pass_take(&w->pass[i], lane, batch, i > 0 && !shuffled ? w->pass[0].x : NULL);
+            pass_take(&w->pass[i], worker, batch, i > 0 && !shuffled ? w->pass[0].x : NULL);
             w->pass[i].mean = s->loss == 0;
             w->pass[i].norm.no_tangents = !keep;
         } else {
             w->pass[i] = w->pass[0];
         }
         w->theta[i + 1] =
-            i < w->weights ? vector_take(lane, batch.tasks) : w->theta[i + 1 - w->weights];
+            i < w->weights ? vector_take(worker, batch.tasks) : w->theta[i + 1 - w->weights];
     }
 }
 
 /* theta(i+1) = theta(i) - lr grad; where the way walked is wanted, it is summed up
  * apart and theta(i+1) = theta(0) - moved. */
-static void step_weights(struct walk *w, struct lane *lane, double lr, int i)
+static void step_weights(struct inner_loop *w, struct worker *worker, double lr, int i)
 {
     struct pass *p = &w->pass[i];
     struct vec from = w->theta[w->moved.at ? 0 : i], to = w->theta[i + 1];
-    pass_step(p, lane, w->theta[i], w->grad, &(struct descent){to, from, w->moved, lr});
+    pass_step(p, worker, w->theta[i], w->grad, &(struct descent){to, from, w->moved, lr});
     if (i < w->weights)
-        copy_statistics(lane, p->batch.tasks, to, w->theta[i]);
+        copy_statistics(worker, p->batch.tasks, to, w->theta[i]);
 }
 
 /* Step i, of images that are there. */
-static void take_step(struct walk *w, struct lane *lane, const struct inner *s, int i)
+static void take_step(struct inner_loop *w, struct worker *worker, const struct inner *s, int i)
 {
-    pass_forward(&w->pass[i], lane, w->theta[i]);
-    pass_xent(&w->pass[i], lane);
-    step_weights(w, lane, s->lr, i);
+    pass_forward(&w->pass[i], worker, w->theta[i]);
+    pass_xent(&w->pass[i], worker);
+    step_weights(w, worker, s->lr, i);
 }
 
-void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int steps,
-              const struct images *images)
+void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct inner *s, int steps,
+                    const struct images *images)
 {
     for (int i = 0; i < steps; i++) {
         struct pass *p = &w->pass[i];
@@ -69,22 +69,22 @@ void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int step
         size_t offset = w->shuffled ? (size_t)i * (size_t)tasks * (size_t)p->batch.n : 0;
         p->labels = w->label + offset;
         if (i == 0 || w->shuffled)
-            pass_gather(p, lane, images, w->index + offset);
-        take_step(w, lane, s, i);
+            pass_gather(p, worker, images, w->index + offset);
+        take_step(w, worker, s, i);
     }
 }
 
-void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f, struct vec theta,
-                 struct vec adapted)
+void inner_adapt(const struct inner *s, struct worker *worker, const struct task_batch *f,
+                 struct vec theta, struct vec adapted)
 {
-    const struct net *net = lane->net;
+    const struct net *net = worker->net;
     int tasks = f->support.tasks;
     struct inner test = *s;
-    struct walk w;
-    walk_take(&w, lane, &test, f->support, 1, false, false, theta);
-    if (!lane->mem.base)
+    struct inner_loop w;
+    inner_loop_take(&w, worker, &test, f->support, 1, false, false, theta);
+    if (!worker->mem.base)
         return;
-    net->k->axpy(lane->dev, tasks, net->len, adapted, theta, 0, theta);
+    net->k->axpy(worker->dev, tasks, net->len, adapted, theta, 0, theta);
     struct vec turns[2] = {adapted, step_in_place(net->k) ? adapted : w.theta[1]};
     int steps = f->support.n > 0 ? s->test_steps : 0;
     w.index = f->support_index;
@@ -93,18 +93,18 @@ void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f,
         w.theta[0] = turns[i % 2];
         w.theta[1] = turns[(i + 1) % 2];
         if (i == 0)
-            walk_run(&w, lane, &test, 1, f->images);
+            inner_loop_run(&w, worker, &test, 1, f->images);
         else
-            take_step(&w, lane, &test, 0);
+            take_step(&w, worker, &test, 0);
     }
     if (steps % 2 == 1 && !step_in_place(net->k))
-        net->k->axpy(lane->dev, tasks, net->len, adapted, turns[1], 0, turns[1]);
+        net->k->axpy(worker->dev, tasks, net->len, adapted, turns[1], 0, turns[1]);
 }
 
-int query_pass_take(struct pass *p, struct lane *lane, const struct feed *f)
+int query_pass_take(struct pass *p, struct worker *worker, const struct task_batch *f)
 {
-    bool joint = lane->net->bn == BN_SUPPORT && f->support.n > 0;
-    pass_take(p, lane, joint ? f->both : f->query, NULL);
+    bool joint = worker->net->bn == BN_SUPPORT && f->support.n > 0;
+    pass_take(p, worker, joint ? f->both : f->query, NULL);
     p->norm.no_tangents = true;
     if (joint)
         p->norm.stat = f->support.n;
@@ -112,24 +112,25 @@ int query_pass_take(struct pass *p, struct lane *lane, const struct feed *f)
     return joint ? f->support.n : 0;
 }
 
-void query_pass_forward(struct pass *p, struct lane *lane, const struct feed *f, struct vec theta)
+void query_pass_forward(struct pass *p, struct worker *worker, const struct task_batch *f,
+                        struct vec theta)
 {
     bool joint = p->labels == f->both_query_label;
-    pass_gather(p, lane, f->images, joint ? f->both_index : f->query_index);
-    pass_forward(p, lane, theta);
-    pass_xent(p, lane);
+    pass_gather(p, worker, f->images, joint ? f->both_index : f->query_index);
+    pass_forward(p, worker, theta);
+    pass_xent(p, worker);
 }
 
-void head_take(struct prediction *out, struct lane *lane, const struct feed *f)
+void head_take(struct prediction *out, struct worker *worker, const struct task_batch *f)
 {
-    int first = query_pass_take(&out->pass, lane, f);
+    int first = query_pass_take(&out->pass, worker, f);
     *out = (struct prediction){true, out->pass, first, out->pass.probs, NULL, out->pass.loss};
 }
 
-void head_predict(struct lane *lane, const struct feed *f, struct vec adapted,
+void head_predict(struct worker *worker, const struct task_batch *f, struct vec adapted,
                   struct prediction *out)
 {
-    head_take(out, lane, f);
-    if (lane->mem.base)
-        query_pass_forward(&out->pass, lane, f, adapted);
+    head_take(out, worker, f);
+    if (worker->mem.base)
+        query_pass_forward(&out->pass, worker, f, adapted);
 }

@@ -29,7 +29,7 @@ struct inner {
 
 /* The states an inner loop goes through.  `keep` remembers every one, which second
  * order needs; otherwise each overwrites the last. */
-struct walk {
+struct inner_loop {
     struct pass pass[INNER_STEPS_MAX];
     struct vec theta[INNER_STEPS_MAX + 1]; /* theta[0] is where it starts */
     int weights;                           /* vectors among them; later steps take turns */
@@ -39,20 +39,20 @@ struct walk {
     bool keep, shuffled;
 };
 
-void walk_take(struct walk *w, struct lane *lane, const struct inner *s, struct batch batch,
-               int steps, bool keep, bool shuffled, struct vec theta);
-void walk_run(struct walk *w, struct lane *lane, const struct inner *s, int steps,
-              const struct images *images);
+void inner_loop_take(struct inner_loop *w, struct worker *worker, const struct inner *s,
+                     struct batch batch, int steps, bool keep, bool shuffled, struct vec theta);
+void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct inner *s, int steps,
+                    const struct images *images);
 
 /* Copies what no gradient moves, the running statistics (nothing unless net.bn=running). */
-void copy_statistics(struct lane *lane, int tasks, struct vec to, struct vec from);
+void copy_statistics(struct worker *worker, int tasks, struct vec to, struct vec from);
 
 /* `adapted` = theta after s->test_steps steps on the support: a method's adapt. */
-void inner_adapt(const struct inner *s, struct lane *lane, const struct feed *f, struct vec theta,
-                 struct vec adapted);
+void inner_adapt(const struct inner *s, struct worker *worker, const struct task_batch *f,
+                 struct vec theta, struct vec adapted);
 /* A method's predict for nets with a head, and its memory alone. */
-void head_take(struct prediction *out, struct lane *lane, const struct feed *f);
-void head_predict(struct lane *lane, const struct feed *f, struct vec adapted,
+void head_take(struct prediction *out, struct worker *worker, const struct task_batch *f);
+void head_predict(struct worker *worker, const struct task_batch *f, struct vec adapted,
                   struct prediction *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* learner.c - adapting to tasks and predicting, on all lanes of an engine. */
+/* learner.c - adapting to tasks and predicting, on all workers of an engine. */
 #include "method/engine_private.h"
-#include "method/feed.h"
+#include "method/task_batch.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -79,31 +79,31 @@ static struct vec weights_of(const struct learner *l, int first)
 
 /* ---- sharing tasks out ---- */
 
-/* Adapting or predicting for some tasks: n lessons from `first` on, on one lane. */
+/* Adapting or predicting for some tasks: n of them from `first` on, on one worker. */
 struct job {
     struct learner *l;
-    const struct lesson *lessons; /* of all tasks */
-    int done;                     /* query images predicted before */
+    const struct labelled_task *labelled; /* of all tasks */
+    int done;                             /* query images predicted before */
     const struct predicted *out;
-    int (*run)(struct job *j, struct lane *lane, int first, int n);
+    int (*run)(struct job *j, struct worker *worker, int first, int n);
 };
 
-static int job_piece(void *user, int piece, int lane)
+static int job_piece(void *user, int piece, int worker)
 {
     struct job *j = user;
-    return j->run(j, &j->l->engine->lanes[lane], piece, 1);
+    return j->run(j, &j->l->engine->workers[worker], piece, 1);
 }
 
 static int job_run(struct job *j)
 {
     struct engine *e = j->l->engine;
-    int tasks = j->l->tasks, err = crew_settle(e);
-    if (!e->k->whole_shard)
-        return pool_run(e->pool, tasks, job_piece, j);
+    int tasks = j->l->tasks, err = lockstep_settle(e);
+    if (!e->k->batched)
+        return threads_run(e->threads, tasks, job_piece, j);
     for (int first = 0, most = tasks, n; !err && first < tasks; first += n) {
         int left = tasks - first;
-        n = engine_together(e, j->lessons + first, left < most ? left : most, false);
-        err = j->run(j, &e->lanes[0], first, n);
+        n = engine_together(e, j->labelled + first, left < most ? left : most, false);
+        err = j->run(j, &e->workers[0], first, n);
         if (err == METE_ENOMEM && n > 1) { /* fewer at a time */
             most = n / 2;
             n = err = 0;
@@ -114,24 +114,24 @@ static int job_run(struct job *j)
 
 /* ---- adapting ---- */
 
-static int adapt_some(struct job *j, struct lane *lane, int first, int n)
+static int adapt_some(struct job *j, struct worker *worker, int first, int n)
 {
     struct engine *e = j->l->engine;
-    const struct lesson *lessons = j->lessons + first;
-    struct shape shape = shape_of(lessons, n);
-    struct lane measure = {.net = &e->net};
+    const struct labelled_task *labelled = j->labelled + first;
+    struct batch_shape shape = batch_shape_of(labelled, n);
+    struct worker measure = {.net = &e->net};
     struct vec theta = {.at = engine_theta(e)}, adapted = weights_of(j->l, first);
-    struct feed f;
-    feed_take(&f, &measure, &shape, 0, false, &e->images);
+    struct task_batch f;
+    task_batch_take(&f, &measure, &shape, 0, false, &e->images);
     e->method->ops->adapt(e->method, &measure, &f, theta, adapted);
-    int err = lane_fit(lane, &measure);
+    int err = worker_fit(worker, &measure);
     if (err)
         return err;
-    lane_begin(lane);
-    feed_take(&f, lane, &shape, 0, false, &e->images);
-    feed_fill(&f, lane, &shape, 0, false, lessons, &(struct feed_run){.seed = e->seed}, n);
-    e->method->ops->adapt(e->method, lane, &f, theta, adapted);
-    return e->k->sync(lane->dev);
+    worker_begin(worker);
+    task_batch_take(&f, worker, &shape, 0, false, &e->images);
+    task_batch_fill(&f, worker, &shape, 0, false, labelled, &(struct run_step){.seed = e->seed}, n);
+    e->method->ops->adapt(e->method, worker, &f, theta, adapted);
+    return e->k->sync(worker->dev);
 }
 
 int learner_adapt(struct learner *l, int tasks, const struct items *support)
@@ -147,12 +147,12 @@ int learner_adapt(struct learner *l, int tasks, const struct items *support)
     int err = reserve(l->engine, bytes, &l->adapted, &l->adapted_bytes);
     if (err)
         return err;
-    struct lesson *lessons = mem_array((size_t)tasks, sizeof *lessons);
+    struct labelled_task *labelled = mem_array((size_t)tasks, sizeof *labelled);
     for (int t = 0; t < tasks; t++)
-        lessons[t] = (struct lesson){.support = l->support[t]};
-    struct job j = {.l = l, .lessons = lessons, .run = adapt_some};
+        labelled[t] = (struct labelled_task){.support = l->support[t]};
+    struct job j = {.l = l, .labelled = labelled, .run = adapt_some};
     err = job_run(&j);
-    free(lessons);
+    free(labelled);
     return err;
 }
 
@@ -163,7 +163,7 @@ static void hand_out(const struct job *j, int first_task, int n, const float *bl
                      const struct prediction *p, int width, float *const *to)
 {
     for (int t = 0; t < n; t++) {
-        int images = j->lessons[first_task + t].query.n;
+        int images = j->labelled[first_task + t].query.n;
         float *at = to[first_task + t];
         if (!at || images == 0)
             continue;
@@ -179,7 +179,7 @@ static float *reps_of(const struct learner *l, int t)
     return (float *)l->reps + (size_t)t * l->reps_stride;
 }
 
-static void fetch(const struct job *j, struct lane *lane, int first, int n,
+static void fetch(const struct job *j, struct worker *worker, int first, int n,
                   const struct prediction *p)
 {
     struct engine *e = j->l->engine;
@@ -187,18 +187,18 @@ static void fetch(const struct job *j, struct lane *lane, int first, int n,
     size_t rows = (size_t)n * (size_t)b->n;
     float *block = mem_array(rows * (size_t)e->ways, sizeof *block);
     if (j->out->probs) {
-        e->k->download(lane->dev, block, p->probs, rows * (size_t)e->ways * sizeof *block);
+        e->k->download(worker->dev, block, p->probs, rows * (size_t)e->ways * sizeof *block);
         hand_out(j, first, n, block, p, e->ways, j->out->probs);
     }
     if (j->out->entropy) {
-        e->k->entropy(lane->dev, rows, e->ways, p->probs, block);
+        e->k->entropy(worker->dev, rows, e->ways, p->probs, block);
         hand_out(j, first, n, block, p, 1, j->out->entropy);
     }
     free(block);
 }
 
 /* Lays the representations of `images` query images a task beside those from before. */
-static void keep_reps(const struct job *j, struct lane *lane, int first, int images,
+static void keep_reps(const struct job *j, struct worker *worker, int first, int images,
                       const struct prediction *p)
 {
     struct engine *e = j->l->engine;
@@ -206,34 +206,34 @@ static void keep_reps(const struct job *j, struct lane *lane, int first, int ima
     const struct layer *layer = net_feature_layer(&e->net, &last);
     const void *out = e->k->out(layer, &p->pass.batch, p->pass.cache[last]);
     size_t before = (size_t)j->done * (size_t)net_features(&e->net);
-    e->k->collect(lane->dev, layer, &p->pass.batch, out, p->first, images,
+    e->k->collect(worker->dev, layer, &p->pass.batch, out, p->first, images,
                   reps_of(j->l, first) + before, j->l->reps_stride);
 }
 
-static int predict_some(struct job *j, struct lane *lane, int first, int n)
+static int predict_some(struct job *j, struct worker *worker, int first, int n)
 {
     struct engine *e = j->l->engine;
-    const struct lesson *lessons = j->lessons + first;
-    struct shape shape = shape_of(lessons, n);
-    struct lane measure = {.net = &e->net};
+    const struct labelled_task *labelled = j->labelled + first;
+    struct batch_shape shape = batch_shape_of(labelled, n);
+    struct worker measure = {.net = &e->net};
     struct vec theta = weights_of(j->l, first);
     struct prediction p = {.wanted = true};
-    struct feed f;
+    struct task_batch f;
     if (shape.query == 0)
         return 0;
-    feed_take(&f, &measure, &shape, 0, false, &e->images);
+    task_batch_take(&f, &measure, &shape, 0, false, &e->images);
     e->method->ops->predict(e->method, &measure, &f, e->ways, theta, &p);
-    int err = lane_fit(lane, &measure);
+    int err = worker_fit(worker, &measure);
     if (err)
         return err;
-    lane_begin(lane);
-    feed_take(&f, lane, &shape, 0, false, &e->images);
-    feed_fill(&f, lane, &shape, 0, false, lessons, &(struct feed_run){.seed = e->seed}, n);
-    e->method->ops->predict(e->method, lane, &f, e->ways, theta, &p);
+    worker_begin(worker);
+    task_batch_take(&f, worker, &shape, 0, false, &e->images);
+    task_batch_fill(&f, worker, &shape, 0, false, labelled, &(struct run_step){.seed = e->seed}, n);
+    e->method->ops->predict(e->method, worker, &f, e->ways, theta, &p);
     if (j->l->reps_tasks > 0)
-        keep_reps(j, lane, first, shape.query, &p);
-    fetch(j, lane, first, n, &p);
-    return e->k->sync(lane->dev);
+        keep_reps(j, worker, first, shape.query, &p);
+    fetch(j, worker, first, n, &p);
+    return e->k->sync(worker->dev);
 }
 
 /* The images done.. of a query set, at most PREDICT_MAX. */
@@ -274,14 +274,14 @@ int learner_predict(struct learner *l, int tasks, const struct items *query,
     for (int t = 0; t < tasks; t++)
         largest = query[t].n > largest ? query[t].n : largest;
     int err = begin_reps(l, tasks, largest, out);
-    struct lesson *lessons = mem_array((size_t)tasks, sizeof *lessons);
-    struct job j = {.l = l, .lessons = lessons, .out = out, .run = predict_some};
+    struct labelled_task *labelled = mem_array((size_t)tasks, sizeof *labelled);
+    struct job j = {.l = l, .labelled = labelled, .out = out, .run = predict_some};
     for (j.done = 0; j.done < largest && !err; j.done += PREDICT_MAX) {
         for (int t = 0; t < tasks; t++)
-            lessons[t] = (struct lesson){l->support[t], piece_of(&query[t], j.done), 0};
+            labelled[t] = (struct labelled_task){l->support[t], piece_of(&query[t], j.done), 0};
         err = job_run(&j);
     }
-    free(lessons);
+    free(labelled);
     return !err && out->reps ? download_reps(l, query, out->reps) : err;
 }
 
@@ -292,10 +292,10 @@ struct cluster_job {
     struct clustering *c;
 };
 
-static int cluster_piece(void *user, int piece, int lane)
+static int cluster_piece(void *user, int piece, int worker)
 {
     struct cluster_job *j = user;
-    struct device *dev = j->e->lanes[lane].dev;
+    struct device *dev = j->e->workers[worker].dev;
     j->e->k->kmeans(dev, 1, net_features(&j->e->net), &j->c[piece]);
     return j->e->k->sync(dev);
 }
@@ -321,11 +321,11 @@ int learner_cluster(struct learner *l, int tasks, struct clustering *c)
                     l->reps_tasks);
     for (int t = 0; t < tasks; t++)
         c[t].x = reps_of(l, t);
-    if (e->k->whole_shard) {
+    if (e->k->batched) {
         e->k->kmeans(e->dev, tasks, learner_features(l), c);
         err = e->k->sync(e->dev);
     } else {
-        err = pool_run(e->pool, tasks, cluster_piece, &j);
+        err = threads_run(e->threads, tasks, cluster_piece, &j);
     }
     for (int t = 0; t < tasks && !err; t++)
         if (!is_clustered(&c[t]))

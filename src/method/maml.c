@@ -21,54 +21,56 @@ static const struct param params[] = {
     {0},
 };
 
-static void maml_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
-                           int ways, struct vec theta, struct vec grad, struct prediction *out)
+static void maml_meta_grad(const struct method *m, struct worker *worker,
+                           const struct task_batch *f, int ways, struct vec theta, struct vec grad,
+                           struct prediction *out)
 {
     const struct maml *s = m->state;
-    const struct net *net = lane->net;
+    const struct net *net = worker->net;
     int steps = s->inner.steps, tasks = f->support.tasks;
     bool second = !s->first_order, shuffled = s->inner.batching == 1;
-    struct walk w;
+    struct inner_loop w;
     struct pass query;
     struct tangent tangent;
     struct vec hv = {0};
     (void)ways;
-    walk_take(&w, lane, &s->inner, f->support, steps, second, shuffled, theta);
-    int first = query_pass_take(&query, lane, f);
+    inner_loop_take(&w, worker, &s->inner, f->support, steps, second, shuffled, theta);
+    int first = query_pass_take(&query, worker, f);
     if (second) {
-        tangent_take(&tangent, lane, &f->support);
-        hv = vector_take(lane, tasks);
+        tangent_take(&tangent, worker, &f->support);
+        hv = vector_take(worker, tasks);
     }
     *out = (struct prediction){out->wanted, query, first, query.probs, NULL, query.loss};
-    if (!lane->mem.base)
+    if (!worker->mem.base)
         return;
 
     w.index = shuffled ? f->inner_index : f->support_index;
     w.label = shuffled ? f->inner_label : f->support_label;
-    walk_run(&w, lane, &s->inner, steps, f->images);
-    query_pass_forward(&query, lane, f, w.theta[steps]);
-    pass_backward(&query, lane, w.theta[steps], grad);
+    inner_loop_run(&w, worker, &s->inner, steps, f->images);
+    query_pass_forward(&query, worker, f, w.theta[steps]);
+    pass_backward(&query, worker, w.theta[steps], grad);
     for (int i = steps - 1; second && i >= 0; i--) {
-        pass_hvp(&w.pass[i], lane, &tangent, w.theta[i], grad, hv);
-        net->k->axpy(lane->dev, tasks, net->trained, grad, grad, -s->inner.lr, hv);
+        pass_hvp(&w.pass[i], worker, &tangent, w.theta[i], grad, hv);
+        net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -s->inner.lr, hv);
     }
 }
 
-static void maml_adapt(const struct method *m, struct lane *lane, const struct feed *f,
+static void maml_adapt(const struct method *m, struct worker *worker, const struct task_batch *f,
                        struct vec theta, struct vec adapted)
 {
-    inner_adapt(&((const struct maml *)m->state)->inner, lane, f, theta, adapted);
+    inner_adapt(&((const struct maml *)m->state)->inner, worker, f, theta, adapted);
 }
 
-static void maml_predict(const struct method *m, struct lane *lane, const struct feed *f, int ways,
-                         struct vec adapted, struct prediction *out)
+static void maml_predict(const struct method *m, struct worker *worker, const struct task_batch *f,
+                         int ways, struct vec adapted, struct prediction *out)
 {
     (void)m;
     (void)ways;
-    head_predict(lane, f, adapted, out);
+    head_predict(worker, f, adapted, out);
 }
 
-static void maml_cost(const struct method *m, const struct shape *shape, double *both, double *hvp)
+static void maml_cost(const struct method *m, const struct batch_shape *shape, double *both,
+                      double *hvp)
 {
     const struct maml *s = m->state;
     *both = (double)s->inner.steps * shape->support + shape->query;

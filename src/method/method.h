@@ -15,19 +15,19 @@
 #include "net/pass.h"
 
 /* A labelled task, as a method meets it. */
-struct lesson {
+struct labelled_task {
     struct items support, query;
     uint64_t id; /* its number: keys the random order of shuffled inner batches */
 };
 
 /* The sizes of a shard of tasks: memory is planned from this alone. */
-struct shape {
+struct batch_shape {
     int tasks, support, query; /* images per task, the largest where they differ */
 };
 
 /* A shard on the device.  Arrays are (tasks, n) with n from their batch; labels
  * are -1 past a task's own count.  `both` is a task's support, then its query. */
-struct feed {
+struct task_batch {
     struct batch support, query, both; /* counts and indices of the query follow the support's */
     const int32_t *support_index, *support_label;
     const int32_t *query_index, *query_label;
@@ -55,7 +55,7 @@ struct prediction {
 
 enum outer { OUTER_ADAM, OUTER_SGD };
 
-/* Slots get their memory from lane->mem.  While lane->mem.base is NULL they are
+/* Slots get their memory from worker->mem.  While worker->mem.base is NULL they are
  * only being measured: they take what they will take, and return. */
 struct method_ops {
     const char *name, *summary;
@@ -69,20 +69,21 @@ struct method_ops {
      * for all tasks, or, where runs work together, one for each.  out->loss is the query's
      * after adaptation; where a method has no need of that pass (Reptile) and it is not
      * wanted, the loss of the last inner step. */
-    void (*meta_grad)(const struct method *m, struct lane *lane, const struct feed *f, int ways,
-                      struct vec theta, struct vec grad, struct prediction *out);
+    void (*meta_grad)(const struct method *m, struct worker *worker, const struct task_batch *f,
+                      int ways, struct vec theta, struct vec grad, struct prediction *out);
 
     /* Weights adapted to each task's support.  NULL: they stay as they are. */
-    void (*adapt)(const struct method *m, struct lane *lane, const struct feed *f, struct vec theta,
-                  struct vec adapted);
+    void (*adapt)(const struct method *m, struct worker *worker, const struct task_batch *f,
+                  struct vec theta, struct vec adapted);
 
     /* The query's class probabilities and features, with adapted weights. */
-    void (*predict)(const struct method *m, struct lane *lane, const struct feed *f, int ways,
-                    struct vec adapted, struct prediction *out);
+    void (*predict)(const struct method *m, struct worker *worker, const struct task_batch *f,
+                    int ways, struct vec adapted, struct prediction *out);
 
     /* How many image passes (forward and backward) and image Hessian-vector
      * products a task of `shape` costs. */
-    void (*cost)(const struct method *m, const struct shape *shape, double *both, double *hvp);
+    void (*cost)(const struct method *m, const struct batch_shape *shape, double *both,
+                 double *hvp);
 
     /* Inner batches shuffled across steps: how many steps, over support and query
      * (*both) or the support alone.  NULL or 0: not shuffled. */
@@ -101,7 +102,8 @@ void method_close(struct method *m);                 /* a zeroed one is fine */
 /* The query pass of a net with a head, as net.bn asks: by its own statistics, by
  * the support's (both are passed), or by running averages.  query_labels of the
  * pass are set; returns where the query starts in it. */
-int query_pass_take(struct pass *p, struct lane *lane, const struct feed *f);
-void query_pass_forward(struct pass *p, struct lane *lane, const struct feed *f, struct vec theta);
+int query_pass_take(struct pass *p, struct worker *worker, const struct task_batch *f);
+void query_pass_forward(struct pass *p, struct worker *worker, const struct task_batch *f,
+                        struct vec theta);
 
 #endif

@@ -22,19 +22,19 @@ static const struct param params[] = {
     {0},
 };
 
-/* One pass over both, or one over each; of twins the query's tasks come after the support's. */
+/* One pass over both, or one over each; of stacked the query's tasks come after the support's. */
 struct embedding {
     struct pass support, query;
-    bool joint, twins;
+    bool joint, stacked;
     void *scratch;
 };
 
-static struct features features_of(struct lane *lane, struct pass *p, int tasks, int first,
+static struct features features_of(struct worker *worker, struct pass *p, int tasks, int first,
                                    int count)
 {
     int last;
-    const struct layer *l = net_feature_layer(lane->net, &last);
-    const struct kernels *k = lane->net->k;
+    const struct layer *l = net_feature_layer(worker->net, &last);
+    const struct kernels *k = worker->net->k;
     return (struct features){.out = k->out(l, &p->batch, p->cache[last]),
                              .dout = k->dout(l, &p->batch, p->cache[last]),
                              .batch = p->batch,
@@ -44,105 +44,108 @@ static struct features features_of(struct lane *lane, struct pass *p, int tasks,
                              .labels = p->labels};
 }
 
-static void embedding_take(struct embedding *e, const struct method *m, struct lane *lane,
-                           const struct feed *f, int ways, struct vec theta, struct prediction *out)
+static void embedding_take(struct embedding *e, const struct method *m, struct worker *worker,
+                           const struct task_batch *f, int ways, struct vec theta,
+                           struct prediction *out)
 {
     const struct protonet *s = m->state;
-    const struct net *net = lane->net;
+    const struct net *net = worker->net;
     bool one_pass = net->bn == BN_SUPPORT || (net->bn == BN_BATCH && s->joint);
     e->joint = one_pass && f->support.n > 0;
-    e->twins = net->bn == BN_BATCH && !e->joint && net->k->whole_shard && !out->wanted &&
-               f->support.n == f->query.n && theta.stride == 0;
-    if (e->twins) { /* nobody will look at the query's pass */
+    e->stacked = net->bn == BN_BATCH && !e->joint && net->k->batched && !out->wanted &&
+                 f->support.n == f->query.n && theta.stride == 0;
+    if (e->stacked) { /* nobody will look at the query's pass */
         struct batch all = {2 * f->query.tasks, f->query.n, f->support.count};
-        pass_take(&e->query, lane, all, NULL);
+        pass_take(&e->query, worker, all, NULL);
         e->query.labels = f->query_label;
         e->support = e->query;
         e->support.labels = f->support_label;
     } else if (e->joint) {
-        pass_take(&e->query, lane, f->both, NULL);
+        pass_take(&e->query, worker, f->both, NULL);
         if (net->bn == BN_SUPPORT)
             e->query.norm.stat = f->support.n;
         e->query.labels = f->both_label;
         e->support = e->query;
     } else {
-        pass_take(&e->query, lane, f->query, NULL);
+        pass_take(&e->query, worker, f->query, NULL);
         e->query.labels = f->query_label;
         e->support = e->query; /* with no support nothing reads it */
         if (f->support.n > 0) {
-            pass_take(&e->support, lane, f->support, NULL);
+            pass_take(&e->support, worker, f->support, NULL);
             e->support.labels = f->support_label;
         }
     }
     e->query.norm.no_tangents = e->support.norm.no_tangents = true;
     e->scratch = arena_take(
-        &lane->mem, net->k->proto_bytes(net_feature_layer(net, NULL), f->query.tasks, ways));
+        &worker->mem, net->k->proto_bytes(net_feature_layer(net, NULL), f->query.tasks, ways));
     size_t rows = (size_t)f->query.tasks * (size_t)e->query.batch.n * (size_t)ways;
     out->pass = e->query;
     out->first = e->joint ? f->support.n : 0;
-    out->probs = arena_take(&lane->mem, rows * sizeof *out->probs);
-    out->logits = arena_take(&lane->mem, rows * sizeof *out->logits);
+    out->probs = arena_take(&worker->mem, rows * sizeof *out->probs);
+    out->logits = arena_take(&worker->mem, rows * sizeof *out->logits);
     out->loss = e->query.loss;
 }
 
 /* Embeds support and query, and compares them: the loss and all that follows. */
-static void compare(struct embedding *e, struct lane *lane, const struct feed *f, int ways,
-                    struct vec theta, const struct prediction *out)
+static void compare(struct embedding *e, struct worker *worker, const struct task_batch *f,
+                    int ways, struct vec theta, const struct prediction *out)
 {
-    const struct layer *last = net_feature_layer(lane->net, NULL);
+    const struct layer *last = net_feature_layer(worker->net, NULL);
     int tasks = f->query.tasks;
-    if (!e->joint && !e->twins && f->support.n > 0) {
-        pass_gather(&e->support, lane, f->images, f->support_index);
-        pass_forward(&e->support, lane, theta);
+    if (!e->joint && !e->stacked && f->support.n > 0) {
+        pass_gather(&e->support, worker, f->images, f->support_index);
+        pass_forward(&e->support, worker, theta);
     }
-    pass_gather(&e->query, lane, f->images,
-                e->joint   ? f->both_index
-                : e->twins ? f->support_index /* the query's follow */
-                           : f->query_index);
-    pass_forward(&e->query, lane, theta);
-    struct features from = features_of(lane, &e->support, tasks, 0, f->support.n);
-    struct features to = features_of(lane, &e->query, tasks, out->first, f->query.n);
-    to.task = e->twins ? tasks : 0;
-    lane->net->k->proto(lane->dev, last, &from, &to, ways, out->logits, out->probs, out->loss,
-                        e->scratch);
+    pass_gather(&e->query, worker, f->images,
+                e->joint     ? f->both_index
+                : e->stacked ? f->support_index /* the query's follow */
+                             : f->query_index);
+    pass_forward(&e->query, worker, theta);
+    struct features from = features_of(worker, &e->support, tasks, 0, f->support.n);
+    struct features to = features_of(worker, &e->query, tasks, out->first, f->query.n);
+    to.task = e->stacked ? tasks : 0;
+    worker->net->k->proto(worker->dev, last, &from, &to, ways, out->logits, out->probs, out->loss,
+                          e->scratch);
 }
 
-static void protonet_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
-                               int ways, struct vec theta, struct vec grad, struct prediction *out)
+static void protonet_meta_grad(const struct method *m, struct worker *worker,
+                               const struct task_batch *f, int ways, struct vec theta,
+                               struct vec grad, struct prediction *out)
 {
-    const struct net *net = lane->net;
+    const struct net *net = worker->net;
     int tasks = f->query.tasks;
     struct embedding e;
-    embedding_take(&e, m, lane, f, ways, theta, out);
+    embedding_take(&e, m, worker, f, ways, theta, out);
     struct vec more = {0}, query = grad;
-    if (!e.joint) /* as much as twins need: others of the lane's shards may be */
-        more = vector_take(lane, net->k->whole_shard ? 2 * tasks : tasks);
-    if (!lane->mem.base)
+    if (!e.joint) /* as much as stacked need: others of the worker's shards may be */
+        more = vector_take(worker, net->k->batched ? 2 * tasks : tasks);
+    if (!worker->mem.base)
         return;
-    compare(&e, lane, f, ways, theta, out);
-    if (e.twins) {
+    compare(&e, worker, f, ways, theta, out);
+    if (e.stacked) {
         query = (struct vec){.at = (char *)more.at + (size_t)tasks * more.stride * net->k->elem,
                              .stride = more.stride};
-        pass_backward(&e.query, lane, theta, more);
+        pass_backward(&e.query, worker, theta, more);
     } else {
-        pass_backward(&e.query, lane, theta, grad);
+        pass_backward(&e.query, worker, theta, grad);
         if (!e.joint)
-            pass_backward(&e.support, lane, theta, more);
+            pass_backward(&e.support, worker, theta, more);
     }
     if (!e.joint)
-        net->k->axpy(lane->dev, tasks, net->trained, grad, query, 1, more);
+        net->k->axpy(worker->dev, tasks, net->trained, grad, query, 1, more);
 }
 
-static void protonet_predict(const struct method *m, struct lane *lane, const struct feed *f,
-                             int ways, struct vec adapted, struct prediction *out)
+static void protonet_predict(const struct method *m, struct worker *worker,
+                             const struct task_batch *f, int ways, struct vec adapted,
+                             struct prediction *out)
 {
     struct embedding e;
-    embedding_take(&e, m, lane, f, ways, adapted, out);
-    if (lane->mem.base)
-        compare(&e, lane, f, ways, adapted, out);
+    embedding_take(&e, m, worker, f, ways, adapted, out);
+    if (worker->mem.base)
+        compare(&e, worker, f, ways, adapted, out);
 }
 
-static void protonet_cost(const struct method *m, const struct shape *shape, double *both,
+static void protonet_cost(const struct method *m, const struct batch_shape *shape, double *both,
                           double *hvp)
 {
     (void)m;

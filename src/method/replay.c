@@ -8,10 +8,10 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash;
 }
 
-uint64_t replay_key(const struct lane *lane, const int64_t *numbers, int n)
+uint64_t replay_key(const struct worker *worker, const int64_t *numbers, int n)
 {
-    uint64_t hash = mix(14695981039346656037u, (uint64_t)(uintptr_t)lane->mem.base);
-    hash = mix(hash, lane->scratch_bytes); /* all else lies at fixed distances from these */
+    uint64_t hash = mix(14695981039346656037u, (uint64_t)(uintptr_t)worker->mem.base);
+    hash = mix(hash, worker->scratch_bytes); /* all else lies at fixed distances from these */
     for (int i = 0; i < n; i++)
         hash = mix(hash, (uint64_t)numbers[i]);
     return hash;
@@ -28,24 +28,24 @@ static struct replay *find(struct replays *r, uint64_t key)
     return &r->at[r->n++];
 }
 
-bool replay_begin(struct replays *r, struct lane *lane, uint64_t key, struct prediction *result)
+bool replay_begin(struct replays *r, struct worker *worker, uint64_t key, struct prediction *result)
 {
-    const struct kernels *k = lane->net->k;
+    const struct kernels *k = worker->net->k;
     r->open = k->replay ? find(r, key) : NULL;
     if (!r->open || r->open->runs++ == 0)
         return false;
-    if (!k->replay(lane->dev, key))
+    if (!k->replay(worker->dev, key))
         return false;
     *result = r->open->result;
     return true;
 }
 
-void replay_end(struct replays *r, struct lane *lane, const struct prediction *result)
+void replay_end(struct replays *r, struct worker *worker, const struct prediction *result)
 {
     if (!r->open)
         return;
     r->open->result = *result;
     if (r->open->runs > 1)
-        lane->net->k->recorded(lane->dev);
+        worker->net->k->recorded(worker->dev);
     r->open = NULL;
 }

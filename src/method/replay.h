@@ -21,12 +21,13 @@ struct replays {
     struct replay *open; /* begun, not ended */
 };
 
-/* What makes two pieces of work the same: the lane's memory, and these numbers. */
-uint64_t replay_key(const struct lane *lane, const int64_t *numbers, int n);
+/* What makes two pieces of work the same: the worker's memory, and these numbers. */
+uint64_t replay_key(const struct worker *worker, const int64_t *numbers, int n);
 
 /* True: the work was done again, and *result is what it was.  False: do it now, and
  * then call replay_end.  Uploads go before, whatever waits for the device after. */
-bool replay_begin(struct replays *r, struct lane *lane, uint64_t key, struct prediction *result);
-void replay_end(struct replays *r, struct lane *lane, const struct prediction *result);
+bool replay_begin(struct replays *r, struct worker *worker, uint64_t key,
+                  struct prediction *result);
+void replay_end(struct replays *r, struct worker *worker, const struct prediction *result);
 
 #endif

@@ -18,48 +18,50 @@ static const struct param params[] = {
     {0},
 };
 
-static void reptile_meta_grad(const struct method *m, struct lane *lane, const struct feed *f,
-                              int ways, struct vec theta, struct vec grad, struct prediction *out)
+static void reptile_meta_grad(const struct method *m, struct worker *worker,
+                              const struct task_batch *f, int ways, struct vec theta,
+                              struct vec grad, struct prediction *out)
 {
     const struct reptile *s = m->state;
-    const struct net *net = lane->net;
+    const struct net *net = worker->net;
     int steps = s->inner.steps, tasks = f->both.tasks;
     bool shuffled = s->inner.batching == 1;
-    struct walk w;
+    struct inner_loop w;
     (void)ways;
-    walk_take(&w, lane, &s->inner, f->both, steps, false, shuffled, theta);
+    inner_loop_take(&w, worker, &s->inner, f->both, steps, false, shuffled, theta);
     bool predict = out->wanted;
     *out = (struct prediction){.loss = w.pass[0].loss};
     if (predict)
-        head_take(out, lane, f);
-    if (!lane->mem.base)
+        head_take(out, worker, f);
+    if (!worker->mem.base)
         return;
 
     w.index = shuffled ? f->inner_index : f->both_index;
     w.label = shuffled ? f->inner_label : f->both_label;
     w.moved = grad;
-    net->k->zero(lane->dev, grad.at, (size_t)tasks * net->len * net->k->elem);
-    walk_run(&w, lane, &s->inner, steps, f->images);
-    copy_statistics(lane, tasks, grad, w.grad); /* running averages follow the last step */
+    net->k->zero(worker->dev, grad.at, (size_t)tasks * net->len * net->k->elem);
+    inner_loop_run(&w, worker, &s->inner, steps, f->images);
+    copy_statistics(worker, tasks, grad, w.grad); /* running averages follow the last step */
     if (predict)
-        query_pass_forward(&out->pass, lane, f, w.theta[steps]);
+        query_pass_forward(&out->pass, worker, f, w.theta[steps]);
 }
 
-static void reptile_adapt(const struct method *m, struct lane *lane, const struct feed *f,
+static void reptile_adapt(const struct method *m, struct worker *worker, const struct task_batch *f,
                           struct vec theta, struct vec adapted)
 {
-    inner_adapt(&((const struct reptile *)m->state)->inner, lane, f, theta, adapted);
+    inner_adapt(&((const struct reptile *)m->state)->inner, worker, f, theta, adapted);
 }
 
-static void reptile_predict(const struct method *m, struct lane *lane, const struct feed *f,
-                            int ways, struct vec adapted, struct prediction *out)
+static void reptile_predict(const struct method *m, struct worker *worker,
+                            const struct task_batch *f, int ways, struct vec adapted,
+                            struct prediction *out)
 {
     (void)m;
     (void)ways;
-    head_predict(lane, f, adapted, out);
+    head_predict(worker, f, adapted, out);
 }
 
-static void reptile_cost(const struct method *m, const struct shape *shape, double *both,
+static void reptile_cost(const struct method *m, const struct batch_shape *shape, double *both,
                          double *hvp)
 {
     const struct reptile *s = m->state;

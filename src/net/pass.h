@@ -6,7 +6,7 @@
 
 /* One thread's (or one GPU's) place to work: a device and its working memory.
  * While mem.base is NULL nothing is computed: memory is only measured. */
-struct lane {
+struct worker {
     const struct net *net;
     struct device *dev;
     struct arena mem; /* device memory, from the kernel set */
@@ -31,23 +31,23 @@ struct tangent {
     void *cache[LAYERS_MAX];
 };
 
-/* Take memory from the lane's arena.  A pass shares `x` with another pass over the
+/* Take memory from the worker's arena.  A pass shares `x` with another pass over the
  * same images when it is not NULL. */
-void pass_take(struct pass *p, struct lane *lane, struct batch batch, void *x);
-void tangent_take(struct tangent *t, struct lane *lane, const struct batch *batch);
-struct vec vector_take(struct lane *lane, int tasks); /* a parameter vector per task */
+void pass_take(struct pass *p, struct worker *worker, struct batch batch, void *x);
+void tangent_take(struct tangent *t, struct worker *worker, const struct batch *batch);
+struct vec vector_take(struct worker *worker, int tasks); /* a parameter vector per task */
 
-void pass_gather(struct pass *p, struct lane *lane, const struct images *from,
+void pass_gather(struct pass *p, struct worker *worker, const struct images *from,
                  const int32_t *index);
-void pass_forward(struct pass *p, struct lane *lane, struct vec theta);
-void pass_xent(struct pass *p, struct lane *lane);
+void pass_forward(struct pass *p, struct worker *worker, struct vec theta);
+void pass_xent(struct pass *p, struct worker *worker);
 /* From the last layer's dout to grad. */
-void pass_backward(struct pass *p, struct lane *lane, struct vec theta, struct vec grad);
+void pass_backward(struct pass *p, struct worker *worker, struct vec theta, struct vec grad);
 /* The same, then a step on the weights; what grad holds of trained tensors is lost. */
-void pass_step(struct pass *p, struct lane *lane, struct vec theta, struct vec grad,
+void pass_step(struct pass *p, struct worker *worker, struct vec theta, struct vec grad,
                const struct descent *step);
 /* out = H v at theta, of the loss whose forward, xent and backward the pass holds. */
-void pass_hvp(struct pass *p, struct lane *lane, struct tangent *t, struct vec theta, struct vec v,
-              struct vec out);
+void pass_hvp(struct pass *p, struct worker *worker, struct tangent *t, struct vec theta,
+              struct vec v, struct vec out);
 
 #endif

@@ -1,7 +1,7 @@
 /* page_theory.c - prediction and measurement in one picture (docs/theory.md).
  *
  * Studies leave measures; those of mete_stability() hold n, m and the gap.  The shape of
- * the bound, a + b/sqrt(n) + c/m, is fitted (theory/shape.c) and drawn dashed beside
+ * the bound, a + b/sqrt(n) + c/m, is fitted (theory/bound_fit.c) and drawn dashed beside
  * what was measured.
  */
 #include "report/page.h"
@@ -10,7 +10,7 @@
 #ifdef METE_HAVE_SQLITE
 #include "base/memory.h"
 #include "report/page_sql.h"
-#include "theory/shape.h"
+#include "theory/bound_fit.h"
 
 #include <stdlib.h>
 

@@ -24,11 +24,11 @@ void collection_release(struct collection *c)
     *c = (struct collection){0};
 }
 
-struct lesson lesson_of(const struct episode *e, int64_t step)
+struct labelled_task labelled_task_of(const struct episode *e, int64_t step)
 {
-    return (struct lesson){.support = {e->support, e->support_label, e->n_support},
-                           .query = {e->query, e->query_label, e->n_query},
-                           .id = (uint64_t)e->task ^ (uint64_t)step << 32};
+    return (struct labelled_task){.support = {e->support, e->support_label, e->n_support},
+                                  .query = {e->query, e->query_label, e->n_query},
+                                  .id = (uint64_t)e->task ^ (uint64_t)step << 32};
 }
 
 /* The order of an epoch; a function of its number and the size of the collection. */
@@ -46,37 +46,37 @@ static void shuffle_epoch(struct collection *c, uint64_t seed, int64_t epoch)
 }
 
 static int draw_epoch(struct collection *c, uint64_t seed, int64_t step, int batch,
-                      struct lesson *lessons)
+                      struct labelled_task *labelled)
 {
     int per_epoch = c->n / batch;
     int64_t within = step % per_epoch;
     shuffle_epoch(c, seed, step / per_epoch);
     for (int i = 0; i < batch; i++)
-        lessons[i] = lesson_of(&c->at[c->order[within * batch + i]], step);
+        labelled[i] = labelled_task_of(&c->at[c->order[within * batch + i]], step);
     return batch;
 }
 
-int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int64_t step, int batch,
-                     struct lesson *lessons)
+int collection_draw(struct collection *c, enum reuse reuse, uint64_t seed, int64_t step, int batch,
+                    struct labelled_task *labelled)
 {
     if (c->n <= batch) {
         for (int i = 0; i < c->n; i++)
-            lessons[i] = lesson_of(&c->at[i], step);
+            labelled[i] = labelled_task_of(&c->at[i], step);
         return c->n;
     }
     if (reuse == REUSE_EPOCHS)
-        return draw_epoch(c, seed, step, batch, lessons);
+        return draw_epoch(c, seed, step, batch, labelled);
     struct rng r = rng_make(seed, RNG_BATCH, (uint64_t)step, 1);
     for (int i = 0; i < batch; i++)
-        lessons[i] = lesson_of(&c->at[rng_below(&r, (uint32_t)c->n)], step);
+        labelled[i] = labelled_task_of(&c->at[rng_below(&r, (uint32_t)c->n)], step);
     return batch;
 }
 
-static size_t points_of(const struct lesson *lessons, int n)
+static size_t points_of(const struct labelled_task *labelled, int n)
 {
     size_t points = 0;
     for (int i = 0; i < n; i++)
-        points += (size_t)(lessons[i].support.n + lessons[i].query.n);
+        points += (size_t)(labelled[i].support.n + labelled[i].query.n);
     return points;
 }
 
@@ -88,24 +88,24 @@ static void renumber(struct items *items, const int32_t *number, int32_t *labels
     items->label = labels;
 }
 
-void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **labels)
+void tasks_relabel(struct labelled_task *labelled, int n, int ways, uint64_t seed, int32_t **labels)
 {
     int32_t *number = mem_array((size_t)ways, sizeof *number);
-    int32_t *at = *labels = mem_grow(*labels, points_of(lessons, n) + 1, sizeof **labels);
+    int32_t *at = *labels = mem_grow(*labels, points_of(labelled, n) + 1, sizeof **labels);
     for (int i = 0; i < n; i++) {
-        struct rng r = rng_make(seed, RNG_RELABEL, lessons[i].id, 0);
+        struct rng r = rng_make(seed, RNG_RELABEL, labelled[i].id, 0);
         for (int w = 0; w < ways; w++)
             number[w] = w;
         rng_shuffle(&r, number, (uint32_t)ways);
-        renumber(&lessons[i].support, number, at);
-        renumber(&lessons[i].query, number, at + lessons[i].support.n);
-        at += lessons[i].support.n + lessons[i].query.n;
+        renumber(&labelled[i].support, number, at);
+        renumber(&labelled[i].query, number, at + labelled[i].support.n);
+        at += labelled[i].support.n + labelled[i].query.n;
     }
     free(number);
 }
 
-/* The places of class w among the items of a lesson, support first. */
-static uint32_t places_of(const struct lesson *l, int w, int32_t *place)
+/* The places of class w among the items of a labelled task, support first. */
+static uint32_t places_of(const struct labelled_task *l, int w, int32_t *place)
 {
     uint32_t n = 0;
     for (int i = 0; i < l->support.n; i++)
@@ -117,8 +117,8 @@ static uint32_t places_of(const struct lesson *l, int w, int32_t *place)
     return n;
 }
 
-/* `items`: the lesson's, support first; those of a class change places. */
-static void trade_places(const struct lesson *l, int ways, struct rng *r, int32_t *items,
+/* `items`: the labelled task's, support first; those of a class change places. */
+static void trade_places(const struct labelled_task *l, int ways, struct rng *r, int32_t *items,
                          int32_t *place)
 {
     for (int w = 0; w < ways; w++)
@@ -129,13 +129,13 @@ static void trade_places(const struct lesson *l, int ways, struct rng *r, int32_
         }
 }
 
-void lessons_resplit(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **items)
+void tasks_resplit(struct labelled_task *labelled, int n, int ways, uint64_t seed, int32_t **items)
 {
-    size_t points = points_of(lessons, n);
+    size_t points = points_of(labelled, n);
     int32_t *at = *items = mem_grow(*items, points + 1, sizeof **items);
     int32_t *place = mem_array(points + 1, sizeof *place);
     for (int i = 0; i < n; i++) {
-        struct lesson *l = &lessons[i];
+        struct labelled_task *l = &labelled[i];
         struct rng r = rng_make(seed, RNG_RESPLIT, l->id, 0);
         memcpy(at, l->support.at, (size_t)l->support.n * sizeof *at);
         memcpy(at + l->support.n, l->query.at, (size_t)l->query.n * sizeof *at);

@@ -21,19 +21,20 @@ void collection_release(struct collection *c); /* a zeroed one is fine */
 
 enum reuse { REUSE_EPOCHS, REUSE_DRAW };
 
-/* The tasks of meta-update `step` into lessons (batch): a shuffled epoch cut into
+/* The tasks of meta-update `step` into `labelled` (batch): a shuffled epoch cut into
  * batches, the last partial one dropped, or drawn with replacement.  Returns how
  * many: the whole collection where it is smaller than a batch. */
-int collection_batch(struct collection *c, enum reuse reuse, uint64_t seed, int64_t step, int batch,
-                     struct lesson *lessons);
+int collection_draw(struct collection *c, enum reuse reuse, uint64_t seed, int64_t step, int batch,
+                    struct labelled_task *labelled);
 
-struct lesson lesson_of(const struct episode *e, int64_t step);
-/* New numbers for the classes of each lesson, keyed by its id.  *labels: where they lie, grown
- * as needed; free() it when the lessons are done with. */
-void lessons_relabel(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **labels);
-/* Which points of a class are support and which query, drawn anew for each lesson, keyed by its id:
- * as many are support as before.  *items: where they lie, as above. */
-void lessons_resplit(struct lesson *lessons, int n, int ways, uint64_t seed, int32_t **items);
+struct labelled_task labelled_task_of(const struct episode *e, int64_t step);
+/* New numbers for the classes of each task, keyed by its id.  *labels: where they lie, grown
+ * as needed; free() it when the tasks are done with. */
+void tasks_relabel(struct labelled_task *labelled, int n, int ways, uint64_t seed,
+                   int32_t **labels);
+/* Which points of a class are support and which query, drawn anew for each task, keyed by its
+ * id: as many are support as before.  *items: where they lie, as above. */
+void tasks_resplit(struct labelled_task *labelled, int n, int ways, uint64_t seed, int32_t **items);
 
 /* As one row of numbers, and back: what a checkpoint keeps. */
 size_t collection_flatten(const struct collection *c, int32_t **out); /* free() it */

@@ -21,7 +21,7 @@ static int sample_of(const struct experiment *x)
 {
     enum { SAMPLE = 8 };
     int batch = x->setup.train.meta_batch;
-    return batch < SAMPLE || engine_whole(x->engine) ? batch : SAMPLE;
+    return batch < SAMPLE || engine_batched(x->engine) ? batch : SAMPLE;
 }
 
 static int measure_training(struct experiment *x, struct rates *r)
@@ -30,7 +30,7 @@ static int measure_training(struct experiment *x, struct rates *r)
     struct label_model model = label_model_of(engine_learner(x->engine));
     int n = 0, batch = sample_of(x);
     struct episode *episodes = mem_array((size_t)batch, sizeof *episodes);
-    struct lesson *lessons = mem_array((size_t)batch, sizeof *lessons);
+    struct labelled_task *labelled = mem_array((size_t)batch, sizeof *labelled);
     struct label_request q = {
         .tasks = x->train, .part = SPLIT_TRAIN, .n = batch, .ledger = x->ledger, .model = &model};
     double start = seconds_now();
@@ -39,14 +39,14 @@ static int measure_training(struct experiment *x, struct rates *r)
         goto out;
     r->buy = (seconds_now() - start) / n;
     for (int i = 0; i < n; i++)
-        lessons[i] = lesson_of(&episodes[i], 0);
+        labelled[i] = labelled_task_of(&episodes[i], 0);
     for (int i = 0; i < WARM && !err; i++)
-        err = engine_step(x->engine, lessons, n);
+        err = engine_step(x->engine, labelled, n);
     if (!err)
         err = engine_wait(x->engine);
     start = seconds_now();
     for (int i = 0; i < 2 && !err; i++)
-        err = engine_step(x->engine, lessons, n);
+        err = engine_step(x->engine, labelled, n);
     if (!err)
         err = engine_wait(x->engine);
     r->train = (seconds_now() - start) / (2 * n);
@@ -54,7 +54,7 @@ static int measure_training(struct experiment *x, struct rates *r)
         episode_release(&episodes[i]);
 out:
     free(episodes);
-    free(lessons);
+    free(labelled);
     return err;
 }
 
@@ -88,7 +88,7 @@ static void add_up(const struct experiment *x, const struct rates *r, struct est
     out->labels = out->tasks * per_task;
     double batch = cap > 0 && out->tasks < s->meta_batch ? (double)out->tasks : s->meta_batch;
     double validations = ceil(steps / s->validate_every);
-    struct shape shape = {1, tasks_max_labels(x->train), tasks_max_query(x->train)};
+    struct batch_shape shape = {1, tasks_max_labels(x->train), tasks_max_query(x->train)};
     out->flops = steps * batch * engine_flops(x->engine, &shape);
     out->training = steps * batch * r->train + (double)out->tasks * r->buy;
     out->test_task = r->test[0];

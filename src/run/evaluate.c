@@ -144,7 +144,8 @@ static void summarise(struct score *s)
 static int chunk_of(const struct engine *e, const struct evaluation *what)
 {
     int chunk = CHUNK, images = tasks_max_labels(what->tasks) + tasks_max_query(what->tasks);
-    while (engine_whole(e) && !what->given && 2 * chunk <= CHUNK_MAX && 2 * chunk * images < IMAGES)
+    while (engine_batched(e) && !what->given && 2 * chunk <= CHUNK_MAX &&
+           2 * chunk * images < IMAGES)
         chunk *= 2;
     return chunk;
 }
@@ -169,7 +170,7 @@ int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
                                   .n = what->n - first < chunk ? what->n - first : chunk,
                                   .ledger = ledger,
                                   .model = &model,
-                                  .threads = engine_pool(e)};
+                                  .threads = engine_threads(e)};
         if (what->given)
             memcpy(c->episodes, what->given + first, (size_t)(c->n = q.n) * sizeof *c->episodes);
         else

@@ -120,9 +120,10 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
     if (!err) {
         spec.images = images_of(x->data);
         spec.ways = tasks_ways(x->train);
-        spec.largest = (struct shape){1, tasks_max_labels(x->train), tasks_max_query(x->train)};
+        spec.largest =
+            (struct batch_shape){1, tasks_max_labels(x->train), tasks_max_query(x->train)};
         spec.seed = x->seed;
-        spec.crews = o->crews;
+        spec.lockstep_set = o->lockstep_set;
         err = engine_open(&x->engine, &spec);
     }
     if (err)
@@ -248,7 +249,7 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     jsonw_object(&w, NULL);
     jsonw_string(&w, "version", mete_version());
     jsonw_string(&w, "device", engine_net(x->engine)->k->name);
-    jsonw_int(&w, "threads", engine_lanes(x->engine));
+    jsonw_int(&w, "threads", engine_workers(x->engine));
     jsonw_close(&w);
     out->env = w.text;
     out->all.env = out->env;
@@ -268,7 +269,7 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
                         .ledger = x.ledger,
                         .seed = x.seed,
                         .folder = o->folder,
-                        .report = o->report,
+                        .progress = o->progress,
                         .user = o->user,
                         .validation = {.tasks = x.val,
                                        .part = SPLIT_VAL,

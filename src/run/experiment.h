@@ -39,9 +39,9 @@ struct experiment {
 struct experiment_options {
     const char *device; /* NULL: cpu */
     int threads;
-    struct crews *crews;                        /* NULL, or runs that share a GPU's launches */
-    const char *folder;                         /* for checkpoints and models */
-    int (*report)(void *user, double fraction); /* NULL: nobody wants to know */
+    struct lockstep_set *lockstep_set;            /* NULL, or runs that share a GPU's launches */
+    const char *folder;                           /* for checkpoints and models */
+    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
     void *user;
 };
 

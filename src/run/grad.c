@@ -239,14 +239,14 @@ static int compute(const struct mete_grad_options *o, struct setup *s, struct gi
                                   .scale = 1};
     spec.ways = g->ways;
     spec.meta_batch = 1;
-    spec.largest = (struct shape){1, g->n[0], g->n[1]};
+    spec.largest = (struct batch_shape){1, g->n[0], g->n[1]};
     err = engine_open(&e, &spec);
     if (err == METE_EINVAL) /* it is the file's shapes that do not suit, not a flag */
         err = fail_within(METE_EFORMAT, "%s: support.x", safetensors_name(g->file));
     if (err)
         return err;
-    struct lesson task = {.support = {g->item, g->label, g->n[0]},
-                          .query = {g->item + g->n[0], g->label + g->n[0], g->n[1]}};
+    struct labelled_task task = {.support = {g->item, g->label, g->n[0]},
+                                 .query = {g->item + g->n[0], g->label + g->n[0], g->n[1]}};
     float *logits = mem_array((size_t)(g->n[1] * g->ways) + 1, sizeof *logits);
     err = put_weights(e, g);
     if (!err)

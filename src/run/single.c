@@ -80,7 +80,7 @@ static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
     free(after);
 }
 
-static int report_progress(void *user, double fraction)
+static int pass_on_progress(void *user, double fraction)
 {
     return progress(user, fraction, 1);
 }
@@ -118,7 +118,7 @@ int mete_train(const struct mete_train_options *o)
     struct experiment_options x = {.device = o->device,
                                    .threads = o->threads,
                                    .folder = folder,
-                                   .report = report_progress,
+                                   .progress = pass_on_progress,
                                    .user = (void *)o->bench};
     err = experiment_run(&s, shelf, &x, &r);
     if (err)

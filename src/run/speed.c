@@ -6,8 +6,8 @@
 #include "run/setup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/pool.h"
-#include "method/crew.h"
+#include "base/threads.h"
+#include "method/lockstep.h"
 #include "task/bench.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void image_size(const char *dataset, int *side, int *channels)
 struct load {
     uint8_t *pixels;
     int32_t *item, *label;
-    struct lesson *tasks;
+    struct labelled_task *tasks;
 };
 
 static void load_make(struct load *l, int tasks, int ways, int support, int query, size_t image)
@@ -58,9 +58,9 @@ static void load_make(struct load *l, int tasks, int ways, int support, int quer
     }
     for (int t = 0; t < tasks; t++) {
         int32_t *item = l->item + t * n, *label = l->label + t * n;
-        l->tasks[t] = (struct lesson){.support = {item, label, support},
-                                      .query = {item + support, label + support, query},
-                                      .id = (uint64_t)t};
+        l->tasks[t] = (struct labelled_task){.support = {item, label, support},
+                                             .query = {item + support, label + support, query},
+                                             .id = (uint64_t)t};
     }
 }
 
@@ -132,13 +132,13 @@ static int steps_until(const struct race *r, struct engine *e, double end, int *
 }
 
 /* One run, with an engine of its own: from the common start warm for a while, then timed. */
-static int race_one(void *user, int run, int lane)
+static int race_one(void *user, int run, int worker)
 {
     enum { WARM = 1 }; /* seconds */
     struct race *r = user;
     struct engine *e = NULL;
     int steps = 0;
-    (void)lane;
+    (void)worker;
     int err = engine_open(&e, r->spec);
     pthread_barrier_wait(&r->start);
     if (!err)
@@ -156,22 +156,22 @@ static int time_runs(const struct engine_spec *spec, const struct load *load, in
                      int together, double seconds, double *step)
 {
     struct race r = {.load = load, .seconds = seconds};
-    struct pool *pool = NULL;
+    struct threads *threads = NULL;
     struct engine_spec shared = *spec;
     double sum = 0;
     r.spec = &shared;
     r.tasks_per_s = mem_array((size_t)runs, sizeof *r.tasks_per_s);
     pthread_barrier_init(&r.start, NULL, (unsigned)runs);
-    int err = pool_open(&pool, runs);
+    int err = threads_open(&threads, runs);
     if (!err && together)
-        err = crews_open(&shared.crews, together);
+        err = lockstep_set_open(&shared.lockstep_set, together);
     if (!err)
-        err = pool_run(pool, runs, race_one, &r);
+        err = threads_run(threads, runs, race_one, &r);
     for (int i = 0; i < runs; i++)
         sum += r.tasks_per_s[i];
     *step = sum > 0 ? spec->meta_batch / sum : 0;
-    pool_close(pool);
-    crews_close(shared.crews);
+    threads_close(threads);
+    lockstep_set_close(shared.lockstep_set);
     pthread_barrier_destroy(&r.start);
     free(r.tasks_per_s);
     return err;
@@ -185,9 +185,9 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
     struct engine_spec spec;
     struct engine *e = NULL;
     struct load load = {0};
-    struct shape shape = {1, b->ways * shots, b->ways * query};
+    struct batch_shape shape = {1, b->ways * shots, b->ways * query};
     int err = setup_engine(s, o->device, o->threads, &spec);
-    if (!err && o->together && (o->runs < 2 || !spec.kernels->whole_shard))
+    if (!err && o->together && (o->runs < 2 || !spec.kernels->batched))
         err = fail(METE_EINVAL,
                    "--together N is for several runs on a GPU; add --runs 8 --device cuda");
     if (err)
@@ -218,7 +218,7 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
     }
     if (!err) {
         out->device = spec.kernels->name;
-        out->threads = engine_lanes(e) * (o->runs > 1 ? o->runs : 1);
+        out->threads = engine_workers(e) * (o->runs > 1 ? o->runs : 1);
         out->meta_batch = spec.meta_batch;
         out->tasks_per_s = spec.meta_batch / step;
         out->gflop_per_task = engine_flops(e, &shape) / 1e9;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "method/crew.h"
+#include "method/lockstep.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ struct sweep {
     int n_chosen;
     int left;    /* of them, not done when we began */
     int threads; /* inside a run */
-    struct crews *crews;
+    struct lockstep_set *lockstep_set;
     /* progress, guarded by the lock */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* for the heartbeat to end early */
@@ -91,7 +91,7 @@ struct run_progress {
     int run;
 };
 
-static int report(void *user, double fraction)
+static int tell_progress(void *user, double fraction)
 {
     struct run_progress *p = user;
     struct sweep *w = p->w;
@@ -150,9 +150,9 @@ static int do_run(struct sweep *w, int i)
     snprintf(folder, sizeof folder, "%s.runs/%s", store_path(w->store), w->ids[i]);
     struct experiment_options o = {.device = w->o->device,
                                    .threads = w->threads,
-                                   .crews = w->crews,
+                                   .lockstep_set = w->lockstep_set,
                                    .folder = folder,
-                                   .report = report,
+                                   .progress = tell_progress,
                                    .user = &p};
     int err = file_make_folder(folder);
     if (!err)
@@ -171,14 +171,14 @@ static int do_run(struct sweep *w, int i)
     results_release(&results);
     if (!err)
         checkpoint_remove(folder);
-    return err ? err : report(&p, 1);
+    return err ? err : tell_progress(&p, 1);
 }
 
-static int work_until_done(void *user, int piece, int lane)
+static int work_until_done(void *user, int piece, int worker)
 {
     struct sweep *w = user;
     (void)piece;
-    (void)lane;
+    (void)worker;
     for (;;) {
         int which = -1;
         int err = store_claim(w->store, w->chosen_ids, w->n_chosen, LEASE_SECONDS, &which);
@@ -274,17 +274,17 @@ static int run_threads(const struct mete_run_options *o, int threads, int runs)
     return runs > 1 ? 1 : threads;
 }
 
-static int open_crews(struct sweep *w)
+static int open_lockstep(struct sweep *w)
 {
     if (!on_gpu(w->o))
         return fail(METE_EINVAL, "--together is for a GPU's launches; add --device cuda");
-    return crews_open(&w->crews, w->o->together);
+    return lockstep_set_open(&w->lockstep_set, w->o->together);
 }
 
 static int work(struct sweep *w)
 {
     struct store_counts counts;
-    struct pool *pool = NULL;
+    struct threads *workers = NULL;
     pthread_t heartbeat;
     int threads = sweep_threads(w->o);
     int err = store_count(w->store, w->chosen_ids, w->n_chosen, &counts);
@@ -297,18 +297,18 @@ static int work(struct sweep *w)
     w->threads = run_threads(w->o, threads, side_by_side ? threads : 1);
     log_info("%d runs: %d done, %d failed, %d to do", w->n_chosen, counts.done, counts.failed,
              w->left);
-    err = pool_open(&pool, side_by_side ? threads : 1);
+    err = threads_open(&workers, side_by_side ? threads : 1);
     if (err)
         return err;
     bool beating = pthread_create(&heartbeat, NULL, heartbeat_main, w) == 0;
-    err = pool_run(pool, pool_threads(pool), work_until_done, w);
+    err = threads_run(workers, threads_count(workers), work_until_done, w);
     pthread_mutex_lock(&w->lock);
     w->closing = true;
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     if (beating)
         pthread_join(heartbeat, NULL);
-    pool_close(pool);
+    threads_close(workers);
     return w->stop ? fail(w->stop, "%s", w->sentence) : err;
 }
 
@@ -404,7 +404,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     else if (!err && o->dry_run)
         err = dry_run(&w);
     else if (!err) {
-        err = o->together ? open_crews(&w) : 0;
+        err = o->together ? open_lockstep(&w) : 0;
         if (!err)
             err = store_open(&w.store, o->db, STORE_WRITE);
         if (!err)
@@ -414,7 +414,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
         if (!err)
             err = finish(&w);
     }
-    crews_close(w.crews);
+    lockstep_set_close(w.lockstep_set);
     store_close(w.store);
     for (int i = 0; w.planned && i < w.suite->n_runs; i++)
         planned_release(&w.planned[i]);

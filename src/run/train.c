@@ -23,9 +23,9 @@ void trainer_release(struct trainer *t)
 }
 
 /* Tells how far it is; the caller may ask to stop. */
-static int report(const struct trainer *t)
+static int tell_progress(const struct trainer *t)
 {
-    return t->report ? t->report(t->user, (double)t->step / t->setup->train.steps) : 0;
+    return t->progress ? t->progress(t->user, (double)t->step / t->setup->train.steps) : 0;
 }
 
 static bool classical(const struct trainer *t)
@@ -43,7 +43,7 @@ static int buy(struct trainer *t, int want, struct episode *episodes, int *got)
                               .n = want,
                               .ledger = t->ledger,
                               .model = &model,
-                              .threads = engine_pool(t->engine)};
+                              .threads = engine_threads(t->engine)};
     int err = labeller_buy(&t->setup->labeller, &q, episodes, got);
     if (!err)
         t->asked += *got;
@@ -65,7 +65,7 @@ static int grow(struct trainer *t)
         t->spent = got < want;
         due -= got;
         if (got > 0)
-            err = report(t);
+            err = tell_progress(t);
     }
     free(episodes);
     if (!err && t->bought.n == 0)
@@ -74,23 +74,23 @@ static int grow(struct trainer *t)
 }
 
 /* One meta-update over tasks of the collection, or over fresh ones. */
-static int update(struct trainer *t, struct lesson *lessons, struct episode *fresh)
+static int update(struct trainer *t, struct labelled_task *labelled, struct episode *fresh)
 {
     int batch = t->setup->train.meta_batch, n = 0, err = 0;
     if (classical(t)) {
         err = buy(t, batch, fresh, &n);
         for (int i = 0; i < n && !err; i++)
-            lessons[i] = lesson_of(&fresh[i], t->step);
+            labelled[i] = labelled_task_of(&fresh[i], t->step);
     } else {
-        n = collection_batch(&t->bought, (enum reuse)t->setup->train.reuse, t->seed, t->step, batch,
-                             lessons);
+        n = collection_draw(&t->bought, (enum reuse)t->setup->train.reuse, t->seed, t->step, batch,
+                            labelled);
     }
     if (!err && t->setup->train.relabel)
-        lessons_relabel(lessons, n, tasks_ways(t->tasks), t->seed, &t->labels);
+        tasks_relabel(labelled, n, tasks_ways(t->tasks), t->seed, &t->labels);
     if (!err && t->setup->train.resplit)
-        lessons_resplit(lessons, n, tasks_ways(t->tasks), t->seed, &t->items);
+        tasks_resplit(labelled, n, tasks_ways(t->tasks), t->seed, &t->items);
     if (!err)
-        err = engine_step(t->engine, lessons, n);
+        err = engine_step(t->engine, labelled, n);
     for (int i = 0; classical(t) && i < n; i++)
         episode_release(&fresh[i]);
     return err;
@@ -163,13 +163,13 @@ static int look(struct trainer *t)
     return !err && !isfinite(loss) ? diverged(t, loss) : err;
 }
 
-static int train_steps(struct trainer *t, struct lesson *lessons, struct episode *fresh)
+static int train_steps(struct trainer *t, struct labelled_task *labelled, struct episode *fresh)
 {
     const struct train_settings *s = &t->setup->train;
     while (t->step < s->steps) {
         int err = classical(t) ? 0 : grow(t);
         if (!err)
-            err = update(t, lessons, fresh);
+            err = update(t, labelled, fresh);
         if (err)
             return err;
         t->step++;
@@ -178,7 +178,7 @@ static int train_steps(struct trainer *t, struct lesson *lessons, struct episode
         else if (t->step % ENGINE_AHEAD == 0)
             err = look(t);
         if (!err)
-            err = report(t);
+            err = tell_progress(t);
         if (err)
             return err;
     }
@@ -191,11 +191,11 @@ int train(struct trainer *t)
     int err = t->folder ? checkpoint_read(t) : 0;
     if (err)
         return err;
-    struct lesson *lessons = mem_array((size_t)batch, sizeof *lessons);
+    struct labelled_task *labelled = mem_array((size_t)batch, sizeof *labelled);
     struct episode *fresh = mem_array((size_t)batch, sizeof *fresh);
-    err = train_steps(t, lessons, fresh);
+    err = train_steps(t, labelled, fresh);
     engine_leave(t->engine);
-    free(lessons);
+    free(labelled);
     free(fresh);
     return err;
 }

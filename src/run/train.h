@@ -19,17 +19,17 @@ struct trainer {
     struct ledger *ledger;
     struct evaluation validation;
     uint64_t seed;
-    const char *folder;                         /* for checkpoints; NULL: none */
-    int (*report)(void *user, double fraction); /* NULL: nobody wants to know */
+    const char *folder;                           /* for checkpoints; NULL: none */
+    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
     void *user;
     /* state */
     struct collection bought;
     int32_t *labels; /* of a meta-batch whose classes have new numbers */
     int32_t *items;  /* of one whose supports and queries are drawn anew */
-    int64_t step;  /* meta-updates done */
-    int64_t asked; /* tasks asked for so far */
-    bool unusable; /* the checkpoint was no good */
-    bool spent;    /* the budget has no room for another task */
+    int64_t step;    /* meta-updates done */
+    int64_t asked;   /* tasks asked for so far */
+    bool unusable;   /* the checkpoint was no good */
+    bool spent;      /* the budget has no room for another task */
     struct store_checkpoint *history;
     int n_history;
     float *best; /* weights of the best validation, or NULL */

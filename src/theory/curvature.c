@@ -31,7 +31,7 @@ struct curvature_meter {
     double *theta, *moved, *g; /* (weights) */
     double *here, *above;      /* gradients at theta and at theta + h v */
     double step;
-    struct lesson lesson; /* the task in hand */
+    struct labelled_task labelled; /* the task in hand */
 };
 
 /* Second-order MAML with the inner loop of the method under study. */
@@ -145,7 +145,7 @@ static int gradient_at(struct curvature_meter *m, double step, const double *v)
     if (v)
         vector_add(m->weights, m->moved, step, v);
     engine_write(m->engine, ENGINE_THETA, m->moved);
-    int err = engine_gradient(m->engine, &m->lesson, 1, NULL);
+    int err = engine_gradient(m->engine, &m->labelled, 1, NULL);
     engine_read(m->engine, ENGINE_GRADIENT, m->g);
     return err;
 }
@@ -179,9 +179,9 @@ static int look_outer(struct curvature_meter *m, const struct episode *task, str
 {
     struct spectrum s;
     struct spectrum_options o = spectrum_quick(m->weights);
-    m->lesson = field_lesson(m->f, task);
+    m->labelled = field_labelled_task(m->f, task);
     if (m->f->estimator == METE_ESTIMATOR_EMPIRICAL)
-        m->lesson.query = m->lesson.support; /* L_emp: the loss on what was learned from */
+        m->labelled.query = m->labelled.support; /* L_emp: the loss on what was learned from */
     int err = gradient_at(m, 0, NULL);
     if (err)
         return err;

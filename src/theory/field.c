@@ -80,7 +80,8 @@ static int open_data(struct field *f, const struct mete_study *o)
                                      .scale = d->scale,
                                      .shift = d->shift};
     f->spec.ways = tasks_ways(f->tasks);
-    f->spec.largest = (struct shape){1, tasks_max_labels(f->tasks), tasks_max_query(f->tasks)};
+    f->spec.largest =
+        (struct batch_shape){1, tasks_max_labels(f->tasks), tasks_max_query(f->tasks)};
     f->spec.seed = o->seed;
     return 0;
 }
@@ -197,10 +198,10 @@ void field_close(struct field *f)
     *f = (struct field){0};
 }
 
-struct lesson field_lesson(const struct field *f, const struct episode *e)
+struct labelled_task field_labelled_task(const struct field *f, const struct episode *e)
 {
     bool heldout = f->estimator == METE_ESTIMATOR_HELDOUT;
-    return (struct lesson){.support = {e->support, e->support_label, e->n_support},
-                           .query = {e->query, e->query_label, heldout ? e->n_query : 0},
-                           .id = (uint64_t)e->task};
+    return (struct labelled_task){.support = {e->support, e->support_label, e->n_support},
+                                  .query = {e->query, e->query_label, heldout ? e->n_query : 0},
+                                  .id = (uint64_t)e->task};
 }

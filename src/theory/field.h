@@ -32,7 +32,7 @@ struct field {
 int field_open(struct field *f, const struct mete_study *o);
 void field_close(struct field *f); /* a zeroed one is fine */
 
-struct lesson field_lesson(const struct field *f, const struct episode *e);
+struct labelled_task field_labelled_task(const struct field *f, const struct episode *e);
 
 /* Called after `step` updates: 0 (before the first), …, train.steps. */
 typedef int field_fn(void *user, struct engine *e, int step);

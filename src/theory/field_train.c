@@ -8,7 +8,7 @@
 
 /* The tasks of a step: `batch` drawn from n, less `without`.  Where that leaves none,
  * one is drawn from the others. */
-static int draw_batch(const struct field *f, int step, int without, struct lesson *lessons)
+static int draw_batch(const struct field *f, int step, int without, struct labelled_task *labelled)
 {
     uint32_t n = (uint32_t)f->n, batch = (uint32_t)f->spec.meta_batch;
     int32_t *picks = mem_array(batch, sizeof *picks);
@@ -18,10 +18,10 @@ static int draw_batch(const struct field *f, int step, int without, struct lesso
     int count = 0;
     for (uint32_t i = 0; i < batch; i++)
         if (picks[i] != without)
-            lessons[count++] = field_lesson(f, &f->train[picks[i]]);
+            labelled[count++] = field_labelled_task(f, &f->train[picks[i]]);
     if (count == 0) {
         int other = (int)rng_below(&r, n - 1);
-        lessons[count++] = field_lesson(f, &f->train[other < without ? other : other + 1]);
+        labelled[count++] = field_labelled_task(f, &f->train[other < without ? other : other + 1]);
     }
     free(picks);
     return count;
@@ -31,20 +31,20 @@ int field_train(const struct field *f, int without, field_fn *watch, void *user,
                 struct engine **out)
 {
     struct engine *e = NULL;
-    struct lesson *lessons = mem_array((size_t)f->spec.meta_batch, sizeof *lessons);
+    struct labelled_task *labelled = mem_array((size_t)f->spec.meta_batch, sizeof *labelled);
     int err = engine_open(&e, &f->spec);
     if (!err && watch)
         err = watch(user, e, 0);
     for (int step = 1; step <= f->setup.train.steps && !err; step++) {
-        int n = draw_batch(f, step, without, lessons);
-        err = engine_step(e, lessons, n);
+        int n = draw_batch(f, step, without, labelled);
+        err = engine_step(e, labelled, n);
         if (!err && watch)
             err = watch(user, e, step);
     }
     if (!err && !engine_finite(e))
         err = fail(METE_EDIVERGE, "training diverged; lower the learning rates (outer.lr%s)",
                    f->inner_steps ? ", inner.lr" : "");
-    free(lessons);
+    free(labelled);
     if (err) {
         engine_close(e);
         return err;

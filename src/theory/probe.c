@@ -13,7 +13,7 @@ struct probe {
     struct device *dev;
     struct net net;
     struct images images;
-    struct lane lane;
+    struct worker worker;
     int items;
     uint64_t seed;
     struct pass pass; /* of the last probe_gradient */
@@ -26,30 +26,31 @@ struct probe {
 };
 
 /* Takes the memory of one pass over n items; only measures while the arena has none. */
-static void take(struct probe *p, struct lane *lane, int n)
+static void take(struct probe *p, struct worker *worker, int n)
 {
     size_t ints = (size_t)n * sizeof(int32_t);
-    arena_reset(&lane->mem);
-    lane->scratch = arena_take(&lane->mem, lane->scratch_bytes);
-    p->index = arena_take(&lane->mem, ints);
-    p->label = arena_take(&lane->mem, ints);
+    arena_reset(&worker->mem);
+    worker->scratch = arena_take(&worker->mem, worker->scratch_bytes);
+    p->index = arena_take(&worker->mem, ints);
+    p->label = arena_take(&worker->mem, ints);
     struct batch batch = {1, n, NULL};
-    pass_take(&p->pass, lane, batch, NULL);
-    tangent_take(&p->tangent, lane, &batch);
+    pass_take(&p->pass, worker, batch, NULL);
+    tangent_take(&p->tangent, worker, &batch);
 }
 
 static int open_memory(struct probe *p)
 {
-    struct lane measure = {.net = &p->net};
+    struct worker measure = {.net = &p->net};
     take(p, &measure, p->items); /* learns the size of the scratch, */
     take(p, &measure, p->items); /* which the second time is taken too */
     size_t bytes = arena_peak(&measure.mem);
-    p->lane = (struct lane){.net = &p->net, .dev = p->dev, .scratch_bytes = measure.scratch_bytes};
+    p->worker =
+        (struct worker){.net = &p->net, .dev = p->dev, .scratch_bytes = measure.scratch_bytes};
     void *base = NULL;
     int err = p->k->alloc(p->dev, bytes, &base);
     if (err)
         return err;
-    p->lane.mem = (struct arena){.base = base, .size = bytes};
+    p->worker.mem = (struct arena){.base = base, .size = bytes};
     size_t vector = (p->net.len * p->k->elem + 63) / 64 * 64;
     err = p->k->alloc(p->dev, 4 * vector, &p->vectors);
     if (err)
@@ -91,7 +92,7 @@ void probe_close(struct probe *p)
     if (!p)
         return;
     if (p->dev) {
-        p->k->release(p->dev, p->lane.mem.base, p->lane.mem.size);
+        p->k->release(p->dev, p->worker.mem.base, p->worker.mem.size);
         p->k->release(p->dev, p->vectors, p->vectors_bytes);
         p->k->images_close(p->dev, &p->images);
         p->k->close(p->dev);
@@ -161,14 +162,14 @@ int probe_gradient(struct probe *p, const struct items *items, int only, double 
     int32_t *label = mem_array((size_t)items->n, sizeof *label);
     for (int i = 0; i < items->n; i++)
         label[i] = only < 0 || only == i ? items->label[i] : -1;
-    take(p, &p->lane, items->n);
+    take(p, &p->worker, items->n);
     p->k->upload(p->dev, p->index, items->at, bytes);
     p->k->upload(p->dev, p->label, label, bytes);
     p->pass.labels = p->label;
-    pass_gather(&p->pass, &p->lane, &p->images, p->index);
-    pass_forward(&p->pass, &p->lane, p->theta);
-    pass_xent(&p->pass, &p->lane);
-    pass_backward(&p->pass, &p->lane, p->theta, p->grad);
+    pass_gather(&p->pass, &p->worker, &p->images, p->index);
+    pass_forward(&p->pass, &p->worker, p->theta);
+    pass_xent(&p->pass, &p->worker);
+    pass_backward(&p->pass, &p->worker, p->theta, p->grad);
     float value;
     p->k->download(p->dev, &value, p->pass.loss, sizeof value);
     free(label);
@@ -183,7 +184,7 @@ int probe_product(void *probe, const double *v, double *out)
 {
     struct probe *p = probe;
     upload(p, p->v.at, p->net.trained, v);
-    pass_hvp(&p->pass, &p->lane, &p->tangent, p->theta, p->v, p->hv);
+    pass_hvp(&p->pass, &p->worker, &p->tangent, p->theta, p->v, p->hv);
     download(p, p->hv.at, p->net.trained, out);
     return p->k->sync(p->dev);
 }

@@ -1,8 +1,8 @@
 /* fuzz_tar.c - tar archives. */
-#include "fuzz_walk.h"
+#include "fuzz_file_iter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_walk(data, size);
+    fuzz_file_iter(data, size);
     return 0;
 }

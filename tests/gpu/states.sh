@@ -75,21 +75,21 @@ launches() { # NAME KERNELS ARGUMENTS...: the first of those after the pictures 
 }
 maml="--method maml --set first_order=yes --set train.meta_batch"
 launches "one run's pass" "first_forward group_forward group_forward group_forward tail product product group_product first_backward" $maml=32
-launches "many tasks' pass" "first_crowd_forward second_forward group_forward last small_product second_products first_crowd" $maml=128
-launches "a forward pass whose head does not come" "first_crowd_forward second_forward group_forward group_forward proto small_product small_product second_products first_crowd" --method protonet --set train.meta_batch=128
+launches "many tasks' pass" "first_many_forward second_forward group_forward last small_product second_products first_many" $maml=128
+launches "a forward pass whose head does not come" "first_many_forward second_forward group_forward group_forward proto small_product small_product second_products first_many" --method protonet --set train.meta_batch=128
 # Predicting, the head comes after the last conv layer, though both were noted.
 rm -f "$tmp/log"
 METE_STANDIN_LOG=$tmp/log ok "training, validating and testing" "$METE" train glyphs:5w-1s@30K --device cuda -o "$tmp/run" \
     --set train.meta_batch=128 --set train.steps=2 --set train.validate_every=1 --set train.val_tasks=128 --set test.tasks=128
 tr '\n' ' ' <"$tmp/log" | sed 's/_kernel//g' >"$tmp/line"
-ok "a prediction" grep -q "first_crowd_forward second_forward group_forward group_forward head" "$tmp/line"
-same "in this order always" "" "$(grep -o "first_crowd_forward second_forward group_forward head" "$tmp/line")"
+ok "a prediction" grep -q "first_many_forward second_forward group_forward group_forward head" "$tmp/line"
+same "in this order always" "" "$(grep -o "first_many_forward second_forward group_forward head" "$tmp/line")"
 same "ten steps of adapting after pictures are gathered once" 10 \
     "$(sed 's/gather_moments/\n/g' "$tmp/line" | awk '{ n = gsub(/ last /, " "); if (n > most) most = n } END { print most }')"
-# Halves become floats for whoever asks for a first layer's output, and once: of a crowd alone, and
+# fp16 outputs become floats for whoever asks for a first layer's output, and once: of many tasks alone, and
 # among others.
 rm -f "$tmp/log"
 METE_STANDIN_LOG=$tmp/log METE_TEST_LIGHT=1 METE_TEST_SET=cuda ok "tasks beside others" "$(dirname "$METE")/test_kernels" a_task_does
-same "floats of halves" "plain rows plain rows" \
+same "floats of fp16 values" "plain rows plain rows" \
     "$(sed 's/_kernel$//' "$tmp/log" | grep -A1 '^plain' | grep -v '^--' | tr '\n' ' ' | sed 's/ $//')"
 finish

@@ -235,7 +235,7 @@ TEST(tf32_agrees_away_from_kinks)
     int bad = 0, sets = 0;
     for (int s = 0; kernels_at(s); s++) {
         const struct kernels *k = kernels_at(s);
-        if (!k->whole_shard || !set_usable(k))
+        if (!k->batched || !set_usable(k))
             continue;
         sets++;
         for (int i = 0; i < SPECS; i++)
@@ -245,7 +245,7 @@ TEST(tf32_agrees_away_from_kinks)
             if (full[i].tasks == 1 || !light()) /* else below */
                 bad += tf32_differs(k, &full[i], full[i].tasks > 1 ? 1 : COPIES, 0);
         bad += tf32_differs(k, &full[0], 8 * COPIES, 0); /* blocks come in turns */
-        for (int i = 0; i < FULL; i++) /* as in a crew whose others are not there */
+        for (int i = 0; i < FULL; i++) /* as in a lockstep group whose others are not there */
             if (full[i].tasks > 1)
                 bad += tf32_differs(k, &full[i], 1, full[i].n > 5 ? COPIES : 8 * COPIES);
     }
@@ -256,39 +256,39 @@ TEST(tf32_agrees_away_from_kinks)
 
 /* More tasks, each with weights of its own, than a GPU has room for at once; or fewer, for
  * FEW of its multiprocessors. */
-static const struct spec crowds[] = {
+static const struct spec many_tasks[] = {
     {"omniglot, many tasks", OMNIGLOT, 28, 5, {0}, WHOLE, 1, 0, 0, 47},
     {"omniglot, many unequal tasks", OMNIGLOT, 28, 9, {9, 1, 4, 6}, WHOLE, 1, 0, 1, 48},
     {"mini-imagenet, many tasks", MINI, 28, 5, {0}, WHOLE, 1, 0, 0, 49},
 };
 enum {
-    CROWDS = sizeof crowds / sizeof *crowds,
+    MANY_TASKS = sizeof many_tasks / sizeof *many_tasks,
     TIMES = 4, /* 112 tasks: first layers have kernels for 99 and more, on an H200 */
     FEW = 16
 };
 
-static struct spec crowd_at(int i)
+static struct spec many_at(int i)
 {
-    struct spec s = crowds[i];
+    struct spec s = many_tasks[i];
     if (light())
         s.tasks = 6;
     return s;
 }
 
-static struct manner crowded(int tasks)
+static struct manner with_many(int tasks)
 {
     return (struct manner){.tf32 = true, .tasks = tasks, .processors = light() ? FEW : 0};
 }
 
-/* How many tasks of a crowd do not have the bytes that they have when they are fewer. */
-static int crowd_differs(const struct kernels *k, const struct spec *s)
+/* How many tasks of a many_tasks_of do not have the bytes that they have when they are fewer. */
+static int many_differ(const struct kernels *k, const struct spec *s)
 {
     static struct results want, got;
     struct spec many = *s;
     struct pass few, all;
     int bad = 0;
     many.tasks *= TIMES;
-    struct manner manner = crowded(many.tasks);
+    struct manner manner = with_many(many.tasks);
     pass_open_as(&few, k, s, manner);
     run_without_tangents(&few);
     manner.cycle = s->tasks;
@@ -306,18 +306,19 @@ static int crowd_differs(const struct kernels *k, const struct spec *s)
     return bad;
 }
 
-/* How much differs over all crowds and sets that take tasks together; -1: there is no such set. */
-static int over_crowds(int (*differs)(const struct kernels *k, const struct spec *s))
+/* How much differs over all many_tasks and sets that take tasks together; -1: there is no such set.
+ */
+static int over_many(int (*differs)(const struct kernels *k, const struct spec *s))
 {
     int bad = 0, sets = 0;
     for (int s = 0; kernels_at(s); s++) {
         const struct kernels *k = kernels_at(s);
-        if (!k->whole_shard || !set_usable(k))
+        if (!k->batched || !set_usable(k))
             continue;
         sets++;
-        for (int i = 0; i < CROWDS; i++) {
-            struct spec crowd = crowd_at(i);
-            bad += differs(k, &crowd);
+        for (int i = 0; i < MANY_TASKS; i++) {
+            struct spec many_tasks_of = many_at(i);
+            bad += differs(k, &many_tasks_of);
         }
     }
     return sets ? bad : -1;
@@ -325,7 +326,7 @@ static int over_crowds(int (*differs)(const struct kernels *k, const struct spec
 
 TEST(a_task_does_not_depend_on_those_beside_it)
 {
-    int bad = over_crowds(crowd_differs);
+    int bad = over_many(many_differ);
     if (bad < 0)
         SKIP("no GPU");
     CHECK_EQ(bad, 0);
@@ -365,7 +366,7 @@ static int sharing_differs(const struct kernels *k, const struct spec *s)
 {
     static struct results shared, copied;
     struct pass p;
-    pass_open_as(&p, k, s, crowded(0));
+    pass_open_as(&p, k, s, with_many(0));
     struct vec runs = vec_of_runs(p.theta.at, p.len, 5), own = vec_alloc(&p, true);
     struct descent step = {vec_alloc(&p, true), runs, {0}, 0.25};
     k->axpy(p.device, s->tasks, p.len, own, runs, 0, runs);
@@ -385,7 +386,7 @@ static int sharing_differs(const struct kernels *k, const struct spec *s)
 
 TEST(tasks_may_share_weights)
 {
-    int bad = over_crowds(sharing_differs);
+    int bad = over_many(sharing_differs);
     if (bad < 0)
         SKIP("no GPU");
     CHECK_EQ(bad, 0);
@@ -438,7 +439,7 @@ TEST(passes_leave_nothing_behind)
         for (int i = 1; set_usable(k) && i < SPECS; i += 5)
             if (!left_out(&specs[i]))
                 CHECK_EQ(repeat_differs(k, &specs[i], false), 0);
-        for (int i = 0; k->whole_shard && set_usable(k) && i < (light() ? 1 : FULL); i++)
+        for (int i = 0; k->batched && set_usable(k) && i < (light() ? 1 : FULL); i++)
             CHECK_EQ(repeat_differs(k, &full[i], true), 0);
     }
 }
@@ -477,12 +478,12 @@ TEST(a_step_is_a_gradient_and_a_sum)
         for (int i = 0; i < FULL; i++)
             if (!left_out(&full[i]))
                 CHECK_EQ(step_differs(k, &full[i], i % 2, i % 2, (struct manner){.tf32 = true}), 0);
-        for (int i = 0; i < 2 * CROWDS; i += light() ? 2 : 1) {
-            struct spec many = crowd_at(i / 2);
+        for (int i = 0; i < 2 * MANY_TASKS; i += light() ? 2 : 1) {
+            struct spec many = many_at(i / 2);
             many.tasks *= i < 2 ? TIMES : 1 + i % 2; /* one task a block, and several */
-            CHECK_EQ(step_differs(k, &many, i % 2, true, crowded(0)), 0);
+            CHECK_EQ(step_differs(k, &many, i % 2, true, with_many(0)), 0);
             if (i % 2 == 0)
-                CHECK_EQ(step_differs(k, &many, false, false, crowded(0)), 0);
+                CHECK_EQ(step_differs(k, &many, false, false, with_many(0)), 0);
         }
     }
     if (!sets)

@@ -148,7 +148,7 @@ static float value_of(enum kind kind, int i, int j, int k, struct rng *r)
     return kind == HOPELESS ? NAN : noise;
 }
 
-static struct clustering pool_open(const struct case_of *of, int f, int seed)
+static struct clustering threads_open(const struct case_of *of, int f, int seed)
 {
     struct rng r =
         rng_make((uint64_t)seed, RNG_TEST, (uint64_t)of->n, (uint32_t)(f * KINDS + (int)of->kind));
@@ -176,7 +176,7 @@ static struct clustering pool_open(const struct case_of *of, int f, int seed)
                                .nearest = row + 2 * n};
 }
 
-static void pool_close(struct clustering *c)
+static void threads_close(struct clustering *c)
 {
     free((void *)c->x);
     free((void *)c->row);
@@ -298,14 +298,14 @@ TEST(pools_are_clustered_as_in_plain_loops)
         struct clustering want[CASES];
         double *centre[CASES];
         for (int i = 0; i < CASES; i++) {
-            want[i] = pool_open(&cases[i], widths[w], 11);
+            want[i] = threads_open(&cases[i], widths[w], 11);
             centre[i] = plain_kmeans(&want[i], widths[w]);
         }
         for (int s = 0; kernels_at(s); s++)
             if (set_usable(kernels_at(s)))
                 check_set(kernels_at(s), widths[w], want, centre);
         for (int i = 0; i < CASES; i++) {
-            pool_close(&want[i]);
+            threads_close(&want[i]);
             free(centre[i]);
         }
     }
@@ -317,7 +317,7 @@ TEST(clusters_of_points_far_apart_are_those_points)
     for (int s = 0; kernels_at(s); s++) {
         if (!set_usable(kernels_at(s)))
             continue;
-        struct clustering c = pool_open(&of, 19, 3);
+        struct clustering c = threads_open(&of, 19, 3);
         const float *x = c.x;
         on_device(kernels_at(s), 1, 19, &c);
         CHECK_EQ(c.found, 4);
@@ -326,7 +326,7 @@ TEST(clusters_of_points_far_apart_are_those_points)
         for (int i = 0; i < 4; i++)
             CHECK_EQ(c.cluster[c.nearest[i]], i);
         c.x = x;
-        pool_close(&c);
+        threads_close(&c);
     }
 }
 
@@ -336,20 +336,20 @@ TEST(of_points_as_near_the_first_is_the_nearest)
     for (int s = 0; kernels_at(s); s++) {
         if (!set_usable(kernels_at(s)))
             continue;
-        struct clustering c = pool_open(&of, 37, 3);
+        struct clustering c = threads_open(&of, 37, 3);
         const float *x = c.x;
         on_device(kernels_at(s), 1, 37, &c);
         CHECK_EQ(c.found, 1);
         CHECK_EQ(c.nearest[0], 0);
         c.x = x;
-        pool_close(&c);
+        threads_close(&c);
     }
 }
 
 TEST(pools_of_thousands_are_clustered_alike_by_all_sets)
 {
     struct case_of of = {RANDOM, light() ? 700 : 3000, 20, 10};
-    struct clustering want = pool_open(&of, 128, 5);
+    struct clustering want = threads_open(&of, 128, 5);
     int32_t *room = mem_array((size_t)(want.n + want.k), sizeof *room);
     host_kmeans(NULL, 1, 128, &want);
     for (int s = 0; kernels_at(s); s++) {
@@ -362,7 +362,7 @@ TEST(pools_of_thousands_are_clustered_alike_by_all_sets)
             FAIL_TEST("%s: %s differ", kernels_at(s)->name, wrong);
     }
     free(room);
-    pool_close(&want);
+    threads_close(&want);
 }
 
 /* ---- entropy ---- */

@@ -165,7 +165,7 @@ TEST(first_layers_read_bytes_and_floats_planar_or_not)
         float *want = convolved(&kernels_ref64, &host, shape[3], false, false);
         size_t values = (size_t)(GROUPS * N * shape[0] / 2 * shape[1] / 2 * shape[3]);
         for (int s = 0; kernels_at(s); s++) {
-            if (!kernels_at(s)->whole_shard || !set_usable(kernels_at(s)))
+            if (!kernels_at(s)->batched || !set_usable(kernels_at(s)))
                 continue;
             float *got = convolved(kernels_at(s), &host, shape[3], false, true);
             double error = got ? relative_error(values, got, want) : 1;
@@ -287,7 +287,7 @@ static double axpy_error(const struct kernels *k, struct device *d)
     for (int i = 0; i < TASKS * LEN; i++)
         to.host[i] = y.host[i % LEN] - 0.3 * x.host[i];
     worst = fmax(worst, vectors_error(&to));
-    if (k->whole_shard) { /* two tasks have the first, one the second */
+    if (k->batched) { /* two tasks have the first, one the second */
         k->axpy(d, TASKS, LEN, to.at, vec_of_runs(y.at.at, LEN, 2), -0.3, x.at);
         for (int i = 0; i < TASKS * LEN; i++)
             to.host[i] = y.host[i < 2 * LEN ? i % LEN : LEN + i % LEN] - 0.3 * x.host[i];

@@ -49,7 +49,7 @@ static int world_open(struct world *w, const char *method, int shots, int thread
                                   .scale = w->d->scale,
                                   .shift = w->d->shift};
     spec.ways = 5;
-    spec.largest = (struct shape){1, 5 * shots, 5};
+    spec.largest = (struct batch_shape){1, 5 * shots, 5};
     spec.meta_batch = BATCH;
     return engine_open(&w->engine, &spec);
 }
@@ -74,7 +74,7 @@ static double buy(struct world *w, const char *strategy, int part, int n, struct
                               .n = n,
                               .ledger = w->ledger,
                               .model = &model,
-                              .threads = engine_pool(w->engine)};
+                              .threads = engine_threads(w->engine)};
     int bought = 0, covered = 0;
     if (labeller_open(&l, strategy) || labeller_buy(&l, &q, episodes, &bought) || bought != n) {
         fprintf(stderr, "%s: %s\n", strategy, mete_errmsg());
@@ -121,16 +121,16 @@ static int train(struct world *w, int steps)
     int err = labeller_open(&l, "stratified");
     for (int s = 0; s < steps && !err; s++) {
         struct episode e[BATCH];
-        struct lesson lessons[BATCH];
+        struct labelled_task labelled[BATCH];
         int n = 0;
         struct label_request q = {
             .tasks = w->tasks, .first = s * BATCH, .n = BATCH, .ledger = w->ledger};
         err = labeller_buy(&l, &q, e, &n);
         for (int i = 0; i < n; i++)
-            lessons[i] = (struct lesson){.support = {e[i].support, e[i].support_label, 5},
-                                         .query = {e[i].query, e[i].query_label, 5}};
+            labelled[i] = (struct labelled_task){.support = {e[i].support, e[i].support_label, 5},
+                                                 .query = {e[i].query, e[i].query_label, 5}};
         if (!err)
-            err = engine_step(w->engine, lessons, n);
+            err = engine_step(w->engine, labelled, n);
         for (int i = 0; i < n; i++)
             episode_release(&e[i]);
     }

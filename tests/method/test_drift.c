@@ -63,7 +63,7 @@ static struct probe *world_probe(struct world *w)
 
 /* The engine's meta-gradient of one task, by PyTorch's tensors one after the other. */
 static size_t engine_vector(struct world *w, const char *name, const char *const *settings,
-                            const struct lesson *lesson, float *out)
+                            const struct labelled_task *labelled, float *out)
 {
     struct method m;
     struct engine *e;
@@ -83,7 +83,7 @@ static size_t engine_vector(struct world *w, const char *name, const char *const
                                .meta_batch = 1,
                                .largest = {1, ITEMS, ITEMS},
                                .seed = 3};
-    if (engine_open(&e, &spec) || engine_gradient(e, lesson, 1, NULL))
+    if (engine_open(&e, &spec) || engine_gradient(e, labelled, 1, NULL))
         abort();
     struct net_tensor t[NET_TENSORS_MAX];
     int n = net_tensors(engine_net(e), t);
@@ -119,8 +119,8 @@ TEST(both_vectors_are_those_of_reptile_and_second_order_maml)
     float *other = mem_array(n, sizeof *other);
     const char *const reptile[] = {"inner.steps=4", "inner.lr=0.3", NULL};
     const char *const maml[] = {"inner.steps=4", "inner.lr=0.3", "first_order=no", NULL};
-    struct lesson support = {.support = w.task};
-    struct lesson twice = {.support = w.task, .query = w.task};
+    struct labelled_task support = {.support = w.task};
+    struct labelled_task twice = {.support = w.task, .query = w.task};
     CHECK_EQ(engine_vector(&w, "reptile", reptile, &support, other), n);
     CHECK(apart(n, other, update) < 1e-6);
     CHECK_EQ(engine_vector(&w, "maml", maml, &twice, other), n);

@@ -87,8 +87,8 @@ TEST(fresh_tasks_are_not_training_tasks)
     for (int i = 0; i < f.n; i++)
         for (int j = 0; j < f.n_fresh; j++)
             CHECK(f.train[i].task != f.fresh[j].task);
-    CHECK_EQ(field_lesson(&f, &f.train[0]).query.n, 25); /* five of each class */
-    CHECK_EQ(field_lesson(&f, &f.train[0]).support.n, 10);
+    CHECK_EQ(field_labelled_task(&f, &f.train[0]).query.n, 25); /* five of each class */
+    CHECK_EQ(field_labelled_task(&f, &f.train[0]).support.n, 10);
     field_close(&f);
 }
 
@@ -124,7 +124,8 @@ static void copy_to_probe(struct engine *e, struct probe *p)
  * off sits exactly on its kink, where there is no curvature to speak of. */
 TEST(outer_constants_without_an_inner_loop_are_those_of_the_loss)
 {
-    const char *const set[] = {"net.units=32", "inner.lr=0", "inner.steps=2", "train.steps=20", NULL};
+    const char *const set[] = {"net.units=32", "inner.lr=0", "inner.steps=2", "train.steps=20",
+                               NULL};
     struct mete_study o = study_of("maml", set);
     struct field f;
     struct curvature_meter *meter = NULL;
@@ -144,16 +145,16 @@ TEST(outer_constants_without_an_inner_loop_are_those_of_the_loss)
                               .seed = f.spec.seed};
     CHECK_OK(probe_open(&p, &spec));
     copy_to_probe(e, p);
-    struct lesson lesson = field_lesson(&f, &f.train[0]);
+    struct labelled_task labelled = field_labelled_task(&f, &f.train[0]);
     double *g = mem_array(probe_trained(p), sizeof *g);
     struct spectrum s;
     struct spectrum_options so = {probe_trained(p), 60, 1e-8, 2};
-    CHECK_OK(probe_gradient(p, &lesson.query, -1, NULL, g));
+    CHECK_OK(probe_gradient(p, &labelled.query, -1, NULL, g));
     CHECK_OK(spectrum_of(&s, &so, probe_product, p));
     CHECK_NEAR(c.outer_l / vector_norm(probe_trained(p), g), 1, 1e-4); /* nudged */
     CHECK_NEAR(c.outer_gamma / spectrum_norm(&s), 1, 1e-2);
     /* and the inner constants are at least those of the mean over the support */
-    CHECK_OK(probe_gradient(p, &lesson.support, -1, NULL, g));
+    CHECK_OK(probe_gradient(p, &labelled.support, -1, NULL, g));
     CHECK_OK(spectrum_of(&s, &so, probe_product, p));
     CHECK(c.inner_l >= vector_norm(probe_trained(p), g));
     CHECK(c.inner_gamma >= 0.99 * spectrum_norm(&s));

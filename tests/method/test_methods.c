@@ -1,7 +1,7 @@
 /* test_methods.c - meta-gradients against differences, threads, learners. */
 #include "test.h"
 #include "base/error.h"
-#include "method/crew.h"
+#include "method/lockstep.h"
 #include "method/engine.h"
 
 #include <malloc.h>
@@ -28,9 +28,9 @@ static void fill_pixels(void)
     }
 }
 
-static struct lesson lesson_at(int first, int support, int query)
+static struct labelled_task labelled_task_at(int first, int support, int query)
 {
-    return (struct lesson){
+    return (struct labelled_task){
         .support = {item_list + first, label_list + first, support},
         .query = {item_list + first + support, label_list + first + support, query},
         .id = (uint64_t)first,
@@ -47,7 +47,7 @@ static int find_set(const struct kernels **out, const char *name)
         return kernels_find(out, name);
     if (!sets[floats].name) {
         sets[floats] = floats ? kernels_ref : kernels_ref64;
-        sets[floats].whole_shard = true;
+        sets[floats].batched = true;
     }
     *out = &sets[floats];
     return 0;
@@ -55,7 +55,7 @@ static int find_set(const struct kernels **out, const char *name)
 
 /* Of the engine that is opened next. */
 static _Thread_local struct {
-    struct crews *crews;
+    struct lockstep_set *lockstep_set;
     uint64_t seed;
 } next = {NULL, 5};
 
@@ -72,7 +72,7 @@ static int open_engine(struct engine **out, struct method *m, const char *kernel
                                .net_settings = net_settings,
                                .seed = next.seed,
                                .largest = {1, 9, 9},
-                               .crews = next.crews};
+                               .lockstep_set = next.lockstep_set};
     fill_pixels();
     int err = find_set(&spec.kernels, kernels);
     if (!err)
@@ -132,7 +132,7 @@ static void push(struct engine *e, const double *from)
 
 struct probe {
     struct engine *e;
-    struct lesson task;
+    struct labelled_task task;
 };
 
 static double loss_at(void *user, const double *x)
@@ -148,7 +148,7 @@ static double loss_at(void *user, const double *x)
 static double slope_error(const char *method, const char *const *sets)
 {
     struct method m = {0};
-    struct probe p = {.task = lesson_at(0, 9, 9)};
+    struct probe p = {.task = labelled_task_at(0, 9, 9)};
     static double x[4096], g[4096];
     double loss, worst = INFINITY;
     if (open_engine(&p.e, &m, "ref64", 1, 1, method, sets) == 0) {
@@ -207,10 +207,10 @@ static int train_a_little(const char *method, int threads, double *x)
     struct method m = {0};
     struct engine *e = NULL;
     const char *sets[] = {NULL};
-    struct lesson tasks[7];
+    struct labelled_task tasks[7];
     int err = open_engine(&e, &m, "cpu", threads, 7, method, sets);
     for (int i = 0; i < 7; i++)
-        tasks[i] = lesson_at(i * 3, 4 + i % 3, 5 + i % 2);
+        tasks[i] = labelled_task_at(i * 3, 4 + i % 3, 5 + i % 2);
     for (int step = 0; !err && step < 3; step++)
         err = engine_step(e, tasks, 7 - step);
     size_t n = err ? 0 : pull(e, ENGINE_THETA, x);
@@ -241,12 +241,12 @@ static double adam_error(const char *kernels)
                           "outer.beta2=0.99", "outer.eps=0.01", NULL};
     struct method m = {0};
     struct engine *e = NULL;
-    struct lesson tasks[3];
+    struct labelled_task tasks[3];
     double worst = 0, loss;
     int err = open_engine(&e, &m, kernels, 2, 3, "maml", sets);
     size_t n = err ? 0 : pull(e, ENGINE_THETA, want);
     for (int i = 0; i < 3; i++)
-        tasks[i] = lesson_at(i * 3, 5, 6);
+        tasks[i] = labelled_task_at(i * 3, 5, 6);
     memset(first, 0, sizeof first);
     memset(second, 0, sizeof second);
     for (int step = 1; !err && step <= 5; step++) {
@@ -287,11 +287,11 @@ static double loss_error(const char *kernels, const char *const *sets)
 {
     struct method m = {0};
     struct engine *e = NULL;
-    struct lesson tasks[7];
+    struct labelled_task tasks[7];
     double sum = 0, mean = NAN, worst = 0;
     int err = open_engine(&e, &m, kernels, 2, 7, "maml", sets);
     for (int i = 0; i < 7; i++)
-        tasks[i] = lesson_at(i * 3, 4 + i % 3, 5 + i % 2);
+        tasks[i] = labelled_task_at(i * 3, 4 + i % 3, 5 + i % 2);
     for (int step = 0; !err && step < 6; step++) {
         double loss = NAN, since = step < 3 ? step + 1 : step - 2;
         err = engine_gradient(e, tasks, 7 - step % 2, &loss);
@@ -325,12 +325,12 @@ TEST(losses_are_those_of_the_steps)
     }
 }
 
-/* ---- a crew ---- */
+/* ---- a lockstep group ---- */
 
-enum { CREW = 3, CREW_TASKS = 2 };
+enum { LOCKSTEP = 3, LOCKSTEP_TASKS = 2 };
 
-struct hand { /* one of a crew, in a thread of its own */
-    struct crews *crews;
+struct hand { /* one of a lockstep group, in a thread of its own */
+    struct lockstep_set *lockstep_set;
     const char *kernels, *method;
     const char *const *sets;
     int number, steps;
@@ -347,18 +347,18 @@ static void *work_hand(void *user)
     struct hand *h = user;
     struct method m = {0};
     struct engine *e = NULL;
-    struct lesson tasks[CREW_TASKS];
-    next.crews = h->crews;
+    struct labelled_task tasks[LOCKSTEP_TASKS];
+    next.lockstep_set = h->lockstep_set;
     next.seed = (uint64_t)h->number;
     pthread_mutex_lock(&opening);
-    h->err = open_engine(&e, &m, h->kernels, 1, CREW_TASKS, h->method, h->sets);
+    h->err = open_engine(&e, &m, h->kernels, 1, LOCKSTEP_TASKS, h->method, h->sets);
     pthread_mutex_unlock(&opening);
     for (int step = 0; !h->err && step < h->steps; step++) {
-        for (int i = 0; i < CREW_TASKS; i++) {
-            tasks[i] = lesson_at((h->number * 7 + step * 5 + i * 3) % 30, 9, 9);
+        for (int i = 0; i < LOCKSTEP_TASKS; i++) {
+            tasks[i] = labelled_task_at((h->number * 7 + step * 5 + i * 3) % 30, 9, 9);
             tasks[i].id += (uint64_t)step << 32;
         }
-        h->err = engine_step(e, tasks, step == 3 ? 1 : CREW_TASKS);
+        h->err = engine_step(e, tasks, step == 3 ? 1 : LOCKSTEP_TASKS);
         if (!h->err && step % 3 == h->number)
             h->err = engine_losses(e, false, &h->loss);
     }
@@ -370,19 +370,19 @@ static void *work_hand(void *user)
     return NULL;
 }
 
-/* Runs in a crew of three give what they give in one of their own, bit for bit; where work is
- * not cut by the number of tasks, what they give without one. */
-static void check_crew(const char *kernels, const char *method, const char *const *sets)
+/* Runs in a lockstep group of three give what they give in one of their own, bit for bit; where
+ * work is not cut by the number of tasks, what they give without one. */
+static void check_lockstep(const char *kernels, const char *method, const char *const *sets)
 {
-    static double weights[2][CREW][4096];
-    struct hand hands[2][CREW];
-    pthread_t threads[CREW];
-    struct crews *crews[2] = {NULL, NULL};
+    static double weights[2][LOCKSTEP][4096];
+    struct hand hands[2][LOCKSTEP];
+    pthread_t threads[LOCKSTEP];
+    struct lockstep_set *lockstep_set[2] = {NULL, NULL};
     for (int all = 0; all < 2; all++) {
         if (all || strcmp(kernels, "floats") != 0)
-            CHECK_OK(crews_open(&crews[all], CREW));
-        for (int i = 0; i < CREW; i++) {
-            hands[all][i] = (struct hand){.crews = crews[all],
+            CHECK_OK(lockstep_set_open(&lockstep_set[all], LOCKSTEP));
+        for (int i = 0; i < LOCKSTEP; i++) {
+            hands[all][i] = (struct hand){.lockstep_set = lockstep_set[all],
                                           .kernels = kernels,
                                           .method = method,
                                           .sets = sets,
@@ -393,11 +393,11 @@ static void check_crew(const char *kernels, const char *method, const char *cons
             if (!all) /* one after the other */
                 pthread_join(threads[i], NULL);
         }
-        for (int i = 0; all && i < CREW; i++)
+        for (int i = 0; all && i < LOCKSTEP; i++)
             pthread_join(threads[i], NULL);
-        crews_close(crews[all]);
+        lockstep_set_close(lockstep_set[all]);
     }
-    for (int i = 0; i < CREW; i++) {
+    for (int i = 0; i < LOCKSTEP; i++) {
         CHECK_EQ(hands[0][i].err, 0);
         CHECK_EQ(hands[1][i].err, 0);
         CHECK(hands[0][i].n > 0 && hands[0][i].n == hands[1][i].n);
@@ -419,10 +419,10 @@ TEST(runs_together_are_the_runs_alone)
                  {"fedavg", {"net.bn=running", "inner.steps=2", NULL}}};
     char why[256];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        check_crew("floats", cases[i].method, cases[i].sets);
+        check_lockstep("floats", cases[i].method, cases[i].sets);
         for (int s = 0; kernels_at(s); s++)
-            if (kernels_at(s)->whole_shard && kernels_at(s)->usable(why, sizeof why))
-                check_crew(kernels_at(s)->name, cases[i].method, cases[i].sets);
+            if (kernels_at(s)->batched && kernels_at(s)->usable(why, sizeof why))
+                check_lockstep(kernels_at(s)->name, cases[i].method, cases[i].sets);
     }
 }
 
@@ -436,14 +436,14 @@ static double shard_error(const char *kernels, const char *method, const char *c
     static double all[4096], one[4096], mean[4096];
     struct method m = {0};
     struct engine *e = NULL;
-    struct lesson tasks[TASKS];
+    struct labelled_task tasks[TASKS];
     double loss, off = 0, sum = 0;
     float logits[9 * WAYS];
     size_t n = 0;
     int err = open_engine(&e, &m, kernels, 1, TASKS, method, sets);
     memset(mean, 0, sizeof mean);
     for (int i = 0; i < TASKS; i++)
-        tasks[i] = lesson_at(i * 11, sizes[0][i], sizes[1][i]);
+        tasks[i] = labelled_task_at(i * 11, sizes[0][i], sizes[1][i]);
     for (int i = 0; !err && i < TASKS; i++) {
         err = engine_gradient_one(e, &tasks[i], &loss, logits);
         n = err ? 0 : pull(e, ENGINE_GRADIENT, one);
@@ -469,7 +469,7 @@ static const char *together_at(int s)
     if (s == 0)
         return "together";
     const struct kernels *k = kernels_at(s - 1);
-    return k->whole_shard && k->usable(why, sizeof why) ? k->name : NULL;
+    return k->batched && k->usable(why, sizeof why) ? k->name : NULL;
 }
 
 /* A GPU takes tasks together that a CPU takes one by one. */
@@ -516,7 +516,7 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
         CHECK_OK(
             open_engine(&e, &m, "cpu", 1, 1, method_at(i)->name, steps ? gradient_sets : sets));
         struct learner *l = engine_learner(e);
-        struct lesson task = lesson_at(0, 9, 9);
+        struct labelled_task task = labelled_task_at(0, 9, 9);
         float probs[9 * WAYS], reps[9 * 16];
         float *probs_of[] = {probs}, *reps_of[] = {reps};
         CHECK_EQ(learner_features(l), 4 * 2 * 2); /* 24x20 halves to 2x2 */
@@ -613,7 +613,7 @@ TEST(memory_does_not_grow_with_the_steps)
     struct method m = {0};
     struct engine *e = NULL;
     const char *sets[] = {"inner.steps=1", NULL};
-    struct lesson task = lesson_at(0, 3, 3);
+    struct labelled_task task = labelled_task_at(0, 3, 3);
     size_t after_few = 0;
     CHECK_OK(open_engine(&e, &m, "cpu", 1, 1, "maml", sets));
     for (int step = 0; step < 10000; step++) {

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/param.h"
-#include "base/pool.h"
+#include "base/threads.h"
 #include "base/rng.h"
 
 /* Known-answer vectors of Random123 1.09 (kat_vectors, philox 4x32 10). */
@@ -52,26 +52,26 @@ TEST(choosing_gives_distinct_numbers_each_equally_often)
     CHECK(chi2 < 27.9); /* 9 degrees of freedom, p = 0.001 */
 }
 
-static int square(void *user, int piece, int lane)
+static int square(void *user, int piece, int worker)
 {
-    (void)lane;
+    (void)worker;
     ((int *)user)[piece] = piece * piece;
     return piece == 37 ? fail(METE_EINVAL, "piece %d is no good", piece) : 0;
 }
 
 TEST(a_pool_does_every_piece_and_returns_the_first_failure)
 {
-    struct pool *p = NULL;
+    struct threads *p = NULL;
     int out[100];
-    CHECK_OK(pool_open(&p, 4));
+    CHECK_OK(threads_open(&p, 4));
     for (int round = 0; round < 50; round++) {
         memset(out, 0, sizeof out);
-        CHECK_EQ(pool_run(p, 100, square, out), METE_EINVAL);
+        CHECK_EQ(threads_run(p, 100, square, out), METE_EINVAL);
         CHECK_STR(mete_errmsg(), "piece 37 is no good");
         for (int i = 0; i < 100; i++)
             CHECK_EQ(out[i], i * i);
     }
-    pool_close(p);
+    threads_close(p);
 }
 
 TEST(an_arena_that_measures_takes_what_the_real_one_needs)

@@ -6,21 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAYS = 5, LESSONS = 40 };
+enum { WAYS = 5, LABELLED = 40 };
 
 static const int32_t items[12] = {7, 3, 9, 1, 4, 8, 2, 6, 5, 0, 11, 10};
 static const int32_t support[7] = {0, 1, 2, 3, 4, 4, 2}, query[5] = {4, 3, 2, 1, 0};
 
-static void make(struct lesson *lessons, int64_t step)
+static void make(struct labelled_task *labelled, int64_t step)
 {
-    for (int i = 0; i < LESSONS; i++)
-        lessons[i] = (struct lesson){.support = {items, support, 7},
-                                     .query = {items + 7, query, 5},
-                                     .id = (uint64_t)i ^ (uint64_t)step << 32};
+    for (int i = 0; i < LABELLED; i++)
+        labelled[i] = (struct labelled_task){.support = {items, support, 7},
+                                             .query = {items + 7, query, 5},
+                                             .id = (uint64_t)i ^ (uint64_t)step << 32};
 }
 
 /* The number that each class has now, or false where that is no renumbering. */
-static bool numbers_of(const struct lesson *l, int32_t number[WAYS])
+static bool numbers_of(const struct labelled_task *l, int32_t number[WAYS])
 {
     bool taken[WAYS] = {false}, right = true;
     for (int i = 0; i < 5; i++) {
@@ -38,18 +38,18 @@ static bool numbers_of(const struct lesson *l, int32_t number[WAYS])
 
 /* What becomes of the same tasks in a step, in the same once more, and in the next. */
 struct uses {
-    struct lesson first[LESSONS], again[LESSONS], later[LESSONS];
+    struct labelled_task first[LABELLED], again[LABELLED], later[LABELLED];
     int32_t *room[3];
 };
 
-static void uses_make(struct uses *u, void change(struct lesson *lessons, int n, int ways,
+static void uses_make(struct uses *u, void change(struct labelled_task *labelled, int n, int ways,
                                                   uint64_t seed, int32_t **room))
 {
-    struct lesson *lessons[3] = {u->first, u->again, u->later};
+    struct labelled_task *labelled[3] = {u->first, u->again, u->later};
     for (int i = 0; i < 3; i++) {
         u->room[i] = NULL;
-        make(lessons[i], i < 2 ? 3 : 4);
-        change(lessons[i], LESSONS, WAYS, 1, &u->room[i]);
+        make(labelled[i], i < 2 ? 3 : 4);
+        change(labelled[i], LABELLED, WAYS, 1, &u->room[i]);
     }
 }
 
@@ -64,8 +64,8 @@ TEST(classes_get_new_numbers_and_stay_classes)
     struct uses u;
     int32_t x[WAYS], y[WAYS], z[WAYS];
     int moved = 0, changed = 0, counts[WAYS] = {0};
-    uses_make(&u, lessons_relabel);
-    for (int i = 0; i < LESSONS; i++) {
+    uses_make(&u, tasks_relabel);
+    for (int i = 0; i < LABELLED; i++) {
         CHECK(numbers_of(&u.first[i], x) && numbers_of(&u.again[i], y) &&
               numbers_of(&u.later[i], z));
         CHECK(memcmp(x, y, sizeof x) == 0); /* same seed, task and step */
@@ -74,15 +74,15 @@ TEST(classes_get_new_numbers_and_stay_classes)
             moved += x[w] != w;
         counts[x[0]]++;
     }
-    CHECK(changed > LESSONS * 9 / 10); /* one in 120 stays by chance */
-    CHECK(moved > LESSONS * WAYS / 2);
+    CHECK(changed > LABELLED * 9 / 10); /* one in 120 stays by chance */
+    CHECK(moved > LABELLED * WAYS / 2);
     for (int w = 0; w < WAYS; w++)
         CHECK(counts[w] > 0);
     uses_release(&u);
 }
 
 /* Whether both parts still have their places and labels, and each class its items. */
-static bool is_a_split(const struct lesson *l)
+static bool is_a_split(const struct labelled_task *l)
 {
     for (int w = 0; w < WAYS; w++) {
         int64_t before = 0, now = 0; /* items are below 60, and different */
@@ -102,8 +102,8 @@ TEST(support_and_query_are_drawn_anew_within_classes)
 {
     struct uses u;
     int changed = 0, chosen[12] = {0};
-    uses_make(&u, lessons_resplit);
-    for (int i = 0; i < LESSONS; i++) {
+    uses_make(&u, tasks_resplit);
+    for (int i = 0; i < LABELLED; i++) {
         const int32_t *support_now = u.first[i].support.at;
         CHECK(is_a_split(&u.first[i]) && is_a_split(&u.again[i]) && is_a_split(&u.later[i]));
         CHECK(memcmp(support_now, u.again[i].support.at, sizeof support) == 0);
@@ -111,7 +111,7 @@ TEST(support_and_query_are_drawn_anew_within_classes)
         for (int j = 0; j < 5; j++)
             chosen[u.first[i].query.at[j]]++;
     }
-    CHECK(changed > LESSONS * 9 / 10);
+    CHECK(changed > LABELLED * 9 / 10);
     for (int i = 0; i < 12; i++) /* each is query now and then */
         CHECK(chosen[i] > 0);
     uses_release(&u);

@@ -41,7 +41,7 @@ static int shop(const struct scene *s, struct basket *b)
     struct task_settings settings;
     struct bench bench = {"glyphs", s->ways, s->shots, 0};
     struct labeller labeller = {0};
-    struct pool *pool = NULL;
+    struct threads *pool = NULL;
     struct pixel_model pixels;
     param_defaults(task_params, &settings);
     int err = tasks_open(&b->tasks, s->d, &bench, &settings, s->seed);
@@ -50,7 +50,7 @@ static int shop(const struct scene *s, struct basket *b)
     if (!err)
         err = labeller_open(&labeller, s->strategy);
     if (!err)
-        err = pool_open(&pool, s->threads);
+        err = threads_open(&pool, s->threads);
     if (err)
         return err;
     pixel_model_init(&pixels, s->d, b->ledger, tasks_ways(b->tasks));
@@ -65,7 +65,7 @@ static int shop(const struct scene *s, struct basket *b)
     b->wrong = pixels.wrong;
     pixel_model_release(&pixels);
     labeller_close(&labeller);
-    pool_close(pool);
+    threads_close(pool);
     return err;
 }
 

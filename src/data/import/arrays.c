@@ -8,7 +8,7 @@
 #include "data/dataset_own.h"
 #include "data/importer.h"
 #include "data/relabel.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_BYTES = 4 << 20 };
+enum { CHUNK_BYTES = 4 << 20 };
 static const size_t member_max = (size_t)64 << 30;
 static const char *const names[OWN_ARRAYS] = {"x", "y", "user", "part"};
 
@@ -40,22 +40,22 @@ struct arrays {
 
 /* ---- the files ---- */
 
-static int read_member(struct arrays *a, struct walk *w, int which)
+static int read_member(struct arrays *a, struct file_iter *w, int which)
 {
     size_t size = 0;
     if (a->name[which])
-        return fail(METE_EFORMAT, "%s: occurs twice", walk_place(w));
-    a->name[which] = mem_string(walk_place(w));
-    int err = walk_read_all(w, member_max, &a->memory[which], &size);
+        return fail(METE_EFORMAT, "%s: occurs twice", file_iter_place(w));
+    a->name[which] = mem_string(file_iter_place(w));
+    int err = file_iter_read_all(w, member_max, &a->memory[which], &size);
     return err ? err : npy_open_memory(&a->file[which], a->name[which], a->memory[which], size);
 }
 
 static int open_npz(struct arrays *a, const char *path)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     const char *name = NULL;
-    int err = walk_open(&w, path);
-    while (!err && !(err = walk_next(w, &name)) && name)
+    int err = file_iter_open(&w, path);
+    while (!err && !(err = file_iter_next(w, &name)) && name)
         for (int i = 0; i < OWN_ARRAYS && !err; i++) {
             char member[16];
             snprintf(member, sizeof member, "%s.npy", names[i]);
@@ -64,7 +64,7 @@ static int open_npz(struct arrays *a, const char *path)
                 break; /* `name` is gone if that failed */
             }
         }
-    walk_close(w);
+    file_iter_close(w);
     for (int i = OWN_X; i <= OWN_Y && !err; i++)
         if (!a->name[i])
             err = fail(METE_EFORMAT,
@@ -121,7 +121,7 @@ static int x_shape(struct arrays *a, struct builder *b, bool *rows)
 }
 
 /* Puts items first..first+n-1; floats (n, d) is scratch for rows. */
-static int put_batch(struct arrays *a, struct builder *b, bool rows, int64_t first, int64_t n,
+static int put_chunk(struct arrays *a, struct builder *b, bool rows, int64_t first, int64_t n,
                      float *floats)
 {
     struct ndarray part = a->file[OWN_X].array;
@@ -141,12 +141,12 @@ static int put_x(struct arrays *a, struct import_job *job, bool rows)
     const struct ndarray *x = &a->file[OWN_X].array;
     int64_t items = x->shape[0];
     size_t item = rows ? (size_t)x->shape[1] * sizeof(float) : x->bytes / (size_t)items;
-    int64_t batch = item < BATCH_BYTES ? (int64_t)(BATCH_BYTES / item) : 1;
-    float *floats = rows ? mem_array((size_t)batch, item) : NULL;
+    int64_t chunk = item < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / item) : 1;
+    float *floats = rows ? mem_array((size_t)chunk, item) : NULL;
     int err = 0;
-    for (int64_t first = 0; first < items && !err; first += batch) {
-        int64_t n = items - first < batch ? items - first : batch;
-        err = put_batch(a, job->builder, rows, first, n, floats);
+    for (int64_t first = 0; first < items && !err; first += chunk) {
+        int64_t n = items - first < chunk ? items - first : chunk;
+        err = put_chunk(a, job->builder, rows, first, n, floats);
         if (!err)
             err = progress("arrays", (double)(first + n), (double)items);
     }

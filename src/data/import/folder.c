@@ -7,7 +7,7 @@
 #include "data/importer.h"
 #include "data/ingest.h"
 #include "data/names.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -98,13 +98,13 @@ static int add_file(struct folder *f, const char *name, const char *place)
 }
 
 /* What the first image (by name) is like decides for all. */
-static int look_at(struct folder *f, struct walk *w)
+static int look_at(struct folder *f, struct file_iter *w)
 {
     void *data = NULL;
     size_t size = 0;
-    int err = walk_read_all(w, IMAGE_FILE_MAX, &data, &size);
+    int err = file_iter_read_all(w, IMAGE_FILE_MAX, &data, &size);
     if (!err)
-        err = image_decode(&f->first, data, size, 0, walk_place(w));
+        err = image_decode(&f->first, data, size, 0, file_iter_place(w));
     free(f->first.pixels);
     f->first.pixels = NULL;
     free(data);
@@ -120,17 +120,17 @@ static bool is_junk(const char *name)
 /* First pass: the names, and a look at the first image. */
 static int list_files(struct folder *f)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     const char *name = NULL;
-    int err = walk_open(&w, f->path);
-    while (!err && !(err = walk_next(w, &name)) && name) {
+    int err = file_iter_open(&w, f->path);
+    while (!err && !(err = file_iter_next(w, &name)) && name) {
         if (is_junk(name) || !image_has_suffix(name))
             continue;
-        err = add_file(f, name, walk_place(w));
+        err = add_file(f, name, file_iter_place(w));
         if (!err && f->files.n == 1)
             err = look_at(f, w);
     }
-    walk_close(w);
+    file_iter_close(w);
     if (!err && f->files.n == 0)
         err = fail(METE_EFORMAT, "%s: holds no %sCLASS/IMAGE.png or .jpg", f->path,
                    f->set->users ? "USER/" : "");
@@ -172,7 +172,7 @@ static int ingest_all(struct folder *f, struct import_job *job)
     if (!err)
         err = ingest_open(&g, job->builder, &options);
     if (!err)
-        err = ingest_walk(g, f->path, place, f);
+        err = ingest_files(g, f->path, place, f);
     if (!err)
         err = ingest_finish(g);
     ingest_close(g);

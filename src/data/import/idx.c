@@ -7,7 +7,7 @@
  */
 #include "data/importer.h"
 #include "data/relabel.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Far beyond any image set: what is larger is a damaged header, not to be believed. */
-enum { RANK_MAX = 4, SIDE_MAX = 1 << 14, ITEM_MAX = 1 << 26, BATCH_BYTES = 1 << 20 };
+enum { RANK_MAX = 4, SIDE_MAX = 1 << 14, ITEM_MAX = 1 << 26, CHUNK_BYTES = 1 << 20 };
 enum { TYPE_U8 = 0x08, TYPE_I8, TYPE_I16 = 0x0b, TYPE_I32 };
 
 struct settings {
@@ -37,7 +37,7 @@ static const struct param params[] = {
 };
 
 struct idx {
-    struct walk *walk;
+    struct file_iter *files;
     const char *path;
     int type, rank;
     int64_t shape[RANK_MAX];
@@ -48,7 +48,7 @@ struct idx {
 static int read_exactly(struct idx *f, void *to, size_t size, const char *what)
 {
     for (char *p = to; size > 0;) {
-        int64_t n = walk_read(f->walk, p, size);
+        int64_t n = file_iter_read(f->files, p, size);
         if (n < 0)
             return (int)n;
         if (n == 0)
@@ -62,7 +62,7 @@ static int read_exactly(struct idx *f, void *to, size_t size, const char *what)
 static int expect_end(struct idx *f)
 {
     char byte;
-    int64_t n = walk_read(f->walk, &byte, 1);
+    int64_t n = file_iter_read(f->files, &byte, 1);
     if (n < 0)
         return (int)n;
     return n == 0 ? 0 : fail(METE_EFORMAT, "%s: goes on after the data it announces", f->path);
@@ -92,7 +92,7 @@ static int read_header(struct idx *f)
 static int open_idx(struct idx *f, const char *path)
 {
     *f = (struct idx){.path = path};
-    int err = walk_open_plain(&f->walk, path);
+    int err = file_iter_open_plain(&f->files, path);
     return err ? err : read_header(f);
 }
 
@@ -177,11 +177,11 @@ static void transpose(const uint8_t *from, int h, int w, int c, uint8_t *to)
 static int put_images(struct import *m, struct idx *f)
 {
     size_t item = (size_t)m->h * (size_t)m->w * (size_t)m->c;
-    int64_t batch = item < BATCH_BYTES ? (int64_t)(BATCH_BYTES / item) : 1;
-    uint8_t *from = mem_array((size_t)batch, item), *to = mem_array((size_t)batch, item);
+    int64_t chunk = item < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / item) : 1;
+    uint8_t *from = mem_array((size_t)chunk, item), *to = mem_array((size_t)chunk, item);
     int err = 0;
     for (int64_t done = 0; done < f->shape[0] && !err;) {
-        int64_t n = f->shape[0] - done < batch ? f->shape[0] - done : batch;
+        int64_t n = f->shape[0] - done < chunk ? f->shape[0] - done : chunk;
         err = read_exactly(f, from, (size_t)n * item, "its images");
         for (int64_t i = 0; m->set->transpose && i < n && !err; i++)
             transpose(from + (size_t)i * item, m->h, m->w, m->c, to + (size_t)i * item);
@@ -206,14 +206,14 @@ static int read_pair(struct import *m, const char *images, const char *labels)
         err = check_images(m, &f);
     if (!err)
         err = put_images(m, &f);
-    walk_close(f.walk);
+    file_iter_close(f.files);
     if (err)
         return err;
     int64_t n = f.shape[0];
     err = open_idx(&f, labels);
     if (!err)
         err = read_numbers(&f, "labels", &m->label, &m->labels);
-    walk_close(f.walk);
+    file_iter_close(f.files);
     if (!err && m->labels - before != n)
         err = fail(METE_EFORMAT, "%s: %lld labels, but %s has %lld images", labels,
                    (long long)(m->labels - before), images, (long long)n);
@@ -249,16 +249,16 @@ static int parse_lines(const char *path, const char *text, size_t size, int64_t 
 
 static int read_lines(const char *path, int64_t **value, int64_t *n)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     void *text = NULL;
     size_t size = 0;
-    int err = walk_open_plain(&w, path);
+    int err = file_iter_open_plain(&w, path);
     if (!err)
-        err = walk_read_all(w, (size_t)1 << 30, &text, &size);
+        err = file_iter_read_all(w, (size_t)1 << 30, &text, &size);
     if (!err)
         err = parse_lines(path, text, size, value, n);
     free(text);
-    walk_close(w);
+    file_iter_close(w);
     return err;
 }
 
@@ -267,11 +267,11 @@ static int is_idx(const char *path, bool *yes)
 {
     struct idx f = {.path = path};
     char start[2];
-    int err = walk_open_plain(&f.walk, path);
+    int err = file_iter_open_plain(&f.files, path);
     if (!err)
         err = read_exactly(&f, start, sizeof start, "its first line");
     *yes = !err && !start[0] && !start[1];
-    walk_close(f.walk);
+    file_iter_close(f.files);
     return err;
 }
 
@@ -287,7 +287,7 @@ static int read_writers(struct import *m)
         err = read_numbers(&f, "writers", &value, &n);
     else if (!err && !idx)
         err = read_lines(path, &value, &n);
-    walk_close(f.walk);
+    file_iter_close(f.files);
     if (!err && n != m->items)
         err = fail(METE_EFORMAT, "%s: %lld writers, expected one for each of %lld images", path,
                    (long long)n, (long long)m->items);

@@ -14,7 +14,7 @@
 #include "data/import/leaf_repeat.h"
 #include "data/importer.h"
 #include "data/names.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -156,10 +156,10 @@ static int put_item(struct leaf *l, const void *data, int user, int64_t *item)
 
 struct person {
     int user;
-    int64_t first; /* his first item of this part */
-    int64_t n;     /* items read, the held one included */
-    int64_t held;  /* which of them is held back as a repeat, or -1 */
-    int64_t twin;  /* the item it repeats */
+    int64_t first;    /* his first item of this part */
+    int64_t n;        /* items read, the held one included */
+    int64_t held;     /* which of them is held back as a repeat, or -1 */
+    int64_t original; /* the item it repeats */
     void *held_item;
     int32_t *labels;
     int64_t n_labels;
@@ -174,15 +174,15 @@ static int read_x(struct leaf *l, struct json *j, struct person *p)
         if ((err = read_item(l, j)))
             break;
         uint64_t key = repeats_key(p->user, l->item.any, item_bytes(l));
-        int64_t twin = l->set->drop ? repeats_find(&l->repeats, key) : -1, item;
-        if (twin >= 0 && p->held < 0 && !(l->seen[p->user].has & HAS_REPEAT)) {
+        int64_t original = l->set->drop ? repeats_find(&l->repeats, key) : -1, item;
+        if (original >= 0 && p->held < 0 && !(l->seen[p->user].has & HAS_REPEAT)) {
             p->held = p->n;
-            p->twin = twin;
+            p->original = original;
             p->held_item = mem_alloc(item_bytes(l));
             memcpy(p->held_item, l->item.any, item_bytes(l));
         } else if (!(err = put_item(l, l->item.any, p->user, &item))) {
-            l->kept += twin >= 0;
-            if (l->set->drop && twin < 0)
+            l->kept += original >= 0;
+            if (l->set->drop && original < 0)
                 repeats_add(&l->repeats, key, item);
         }
         p->n++;
@@ -205,10 +205,10 @@ static int read_y(struct leaf *l, struct json *j, struct person *p)
     return err;
 }
 
-/* The held image is dropped if its label is that of its twin, else it is kept. */
+/* The held image is dropped if its label is that of its original, else it is kept. */
 static int settle_held(struct leaf *l, const struct person *p)
 {
-    if (l->y[p->twin] == p->labels[p->held]) {
+    if (l->y[p->original] == p->labels[p->held]) {
         l->dropped++;
         l->seen[p->user].has |= HAS_REPEAT;
         return 0;
@@ -367,8 +367,8 @@ static bool is_of_part(const char *name, enum dataset_part part)
     return slash - n == name || slash[-(int)n - 1] == '/';
 }
 
-struct stream { /* what the JSON reader reads from: a walk, with progress */
-    struct walk *walk;
+struct stream { /* what the JSON reader reads from: a file iterator, with progress */
+    struct file_iter *files;
     const struct leaf *leaf;
 };
 
@@ -376,31 +376,31 @@ static int64_t read_stream(void *user, void *to, size_t size)
 {
     struct stream *s = user;
     double done, total;
-    walk_progress(s->walk, &done, &total);
+    file_iter_progress(s->files, &done, &total);
     if (total > 0) {
         int err = progress(s->leaf->what, (s->leaf->at == PART_TEST ? total : 0) + done, 2 * total);
         if (err)
             return err;
     }
-    return walk_read(s->walk, to, size);
+    return file_iter_read(s->files, to, size);
 }
 
 static int read_part(struct leaf *l, const char *path, enum dataset_part part)
 {
     struct stream s = {.leaf = l};
     const char *name = NULL;
-    int err = walk_open(&s.walk, path);
+    int err = file_iter_open(&s.files, path);
     l->at = part;
-    while (!err && !(err = walk_next(s.walk, &name)) && name) {
+    while (!err && !(err = file_iter_next(s.files, &name)) && name) {
         if (!is_of_part(name, part))
             continue;
         struct json j;
         l->files++;
-        json_open(&j, walk_place(s.walk), read_stream, &s);
+        json_open(&j, file_iter_place(s.files), read_stream, &s);
         err = read_document(l, &j);
         json_close(&j);
     }
-    walk_close(s.walk);
+    file_iter_close(s.files);
     return err;
 }
 

@@ -9,7 +9,7 @@
 #include "data/importer.h"
 #include "data/ingest.h"
 #include "data/names.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -89,17 +89,17 @@ static int read_rows(struct mini *m, struct csv *c, int part)
 
 static int read_list(struct mini *m, const char *path, int part)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     struct csv c = {0};
-    int err = walk_open_plain(&w, path);
+    int err = file_iter_open_plain(&w, path);
     if (!err) {
-        csv_open(&c, path, ',', walk_read, w);
+        csv_open(&c, path, ',', file_iter_read, w);
         m->first[part] = m->files.n;
         err = read_rows(m, &c, part);
         m->first[part + 1] = m->files.n;
     }
     csv_close(&c);
-    walk_close(w);
+    file_iter_close(w);
     return err;
 }
 
@@ -177,7 +177,7 @@ static int ingest_all(struct mini *m, struct import_job *job)
     if (!err)
         err = ingest_open(&g, job->builder, &options);
     if (!err)
-        err = ingest_walk(g, m->archive, place, m);
+        err = ingest_files(g, m->archive, place, m);
     if (!err)
         err = ingest_finish(g);
     ingest_close(g);

@@ -9,7 +9,7 @@
 #include "data/importer.h"
 #include "data/ingest.h"
 #include "data/names.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -70,11 +70,11 @@ static bool is_junk(const char *name) /* what archivers on some systems add */
 /* First pass: which characters there are. */
 static int list_archive(struct omniglot *o, const char *path, int64_t *files)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     const char *name = NULL;
-    int err = walk_open(&w, path), drawer;
+    int err = file_iter_open(&w, path), drawer;
     int64_t before = *files;
-    while (!err && !(err = walk_next(w, &name)) && name) {
+    while (!err && !(err = file_iter_next(w, &name)) && name) {
         char class_name[256];
         if (is_junk(name))
             continue;
@@ -83,12 +83,12 @@ static int list_archive(struct omniglot *o, const char *path, int64_t *files)
             (*files)++;
         } else if (image_has_suffix(name)) {
             err = fail(METE_EFORMAT, "%s: expected ALPHABET/characterNN/ID_DRAWER.png",
-                       walk_place(w));
+                       file_iter_place(w));
         }
     }
     if (!err && *files == before)
         err = fail(METE_EFORMAT, "%s: holds no ALPHABET/characterNN/ID_DRAWER.png", path);
-    walk_close(w);
+    file_iter_close(w);
     return err;
 }
 
@@ -159,7 +159,7 @@ static int ingest_all(struct omniglot *o, struct import_job *job, int64_t files)
         err = ingest_open(&g, job->builder, &options);
     for (int i = 0; i < job->n && !err; i++) {
         o->path = job->paths[i];
-        err = ingest_walk(g, o->path, place, o);
+        err = ingest_files(g, o->path, place, o);
     }
     if (!err)
         err = ingest_finish(g);

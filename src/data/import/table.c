@@ -8,7 +8,7 @@
 #include "data/csv.h"
 #include "data/importer.h"
 #include "data/names.h"
-#include "data/walk.h"
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -154,12 +154,12 @@ typedef int row_fn(struct table *t, const struct csv *c);
 static int read_table(struct table *t, const char *path, row_fn *row)
 {
     static const char separators[] = ",;\t";
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     struct csv c = {0};
     bool more = false;
-    int err = walk_open_plain(&w, path);
+    int err = file_iter_open_plain(&w, path);
     if (!err) {
-        csv_open(&c, path, separators[t->set->separator], walk_read, w);
+        csv_open(&c, path, separators[t->set->separator], file_iter_read, w);
         err = csv_next(&c, &more);
     }
     if (!err)
@@ -175,7 +175,7 @@ static int read_table(struct table *t, const char *path, row_fn *row)
             err = row(t, &c);
     }
     csv_close(&c);
-    walk_close(w);
+    file_iter_close(w);
     return err;
 }
 
@@ -200,16 +200,16 @@ static int measure_row(struct table *t, const struct csv *c)
 
 static int read_training_users(struct table *t)
 {
-    struct walk *w = NULL;
+    struct file_iter *w = NULL;
     struct csv c = {0};
     bool more = false;
-    int err = walk_open_plain(&w, t->set->train_users);
+    int err = file_iter_open_plain(&w, t->set->train_users);
     if (!err)
-        csv_open(&c, t->set->train_users, NO_SEPARATOR, walk_read, w);
+        csv_open(&c, t->set->train_users, NO_SEPARATOR, file_iter_read, w);
     while (!err && !(err = csv_next(&c, &more)) && more)
         names_add(&t->training, c.field[0]);
     csv_close(&c);
-    walk_close(w);
+    file_iter_close(w);
     return err;
 }
 

@@ -178,7 +178,7 @@ static __device__ __forceinline__ void group_ends(void)
 }
 
 /* Waits until all but the latest LEFT groups of products are done. */
-template <int LEFT> static __device__ __forceinline__ void group_wait(void)
+template <int LEFT> static __device__ __forceinline__ void warpgroup_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
@@ -187,7 +187,7 @@ template <int LEFT> static __device__ __forceinline__ void group_wait(void)
 
 /* c += a b: 64 rows, 8 terms, 8 NT columns.  A thread has rows g and g + 8 of its warp's 16, and
  * columns 2t and 2t + 1 of each tile of 8. */
-static __device__ __forceinline__ void group_mma(float (&c)[2][4], uint64_t a, uint64_t b)
+static __device__ __forceinline__ void warpgroup_mma(float (&c)[2][4], uint64_t a, uint64_t b)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 "
                  "{%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, 1, 1, 1;"
@@ -195,7 +195,7 @@ static __device__ __forceinline__ void group_mma(float (&c)[2][4], uint64_t a, u
                  : "l"(a), "l"(b));
 }
 
-static __device__ __forceinline__ void group_mma(float (&c)[4][4], uint64_t a, uint64_t b)
+static __device__ __forceinline__ void warpgroup_mma(float (&c)[4][4], uint64_t a, uint64_t b)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 "
                  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, %16, %17, 1, 1, 1;"
@@ -205,7 +205,8 @@ static __device__ __forceinline__ void group_mma(float (&c)[4][4], uint64_t a, u
 
 /* The same with rows from registers, as mma() takes them: (g, t), (g + 8, t), (g, t + 4) and
  * (g + 8, t + 4) of each warp's 16.  They must not change before the product is done. */
-static __device__ __forceinline__ void group_mma(float (&c)[4][4], const float (&a)[4], uint64_t b)
+static __device__ __forceinline__ void warpgroup_mma(float (&c)[4][4], const float (&a)[4],
+                                                     uint64_t b)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 "
                  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, "
@@ -215,7 +216,8 @@ static __device__ __forceinline__ void group_mma(float (&c)[4][4], const float (
                    "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "l"(b));
 }
 
-static __device__ __forceinline__ void group_mma(float (&c)[8][4], const float (&a)[4], uint64_t b)
+static __device__ __forceinline__ void warpgroup_mma(float (&c)[8][4], const float (&a)[4],
+                                                     uint64_t b)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
                  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"

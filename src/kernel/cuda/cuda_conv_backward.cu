@@ -5,7 +5,7 @@
  * the device) until it is known what comes next: that, and one launch does both, or
  * something else, which launches them first.
  */
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 #include "cuda_head.h"
 #include "cuda_last.h"
 #include "cuda_products.cuh"

@@ -1,6 +1,6 @@
 /* cuda_conv_forward.cu - launches of the forward pass, for shapes of any kind. */
 #include "cuda_forward.cuh"
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 #include "cuda_last.h"
 
 const void *cuda_forward_omniglot(const struct conv_args *a, bool tangent);

@@ -4,7 +4,7 @@
  * first failure is kept and reported by sync().
  */
 #include "cuda_conv.h"
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 #include "cuda_head.h"
 #include "cuda_last.h"
 #include "cuda_proto.h"
@@ -98,7 +98,7 @@ static int open_device(struct device **out, const struct device_options *options
     d->proto = mem_alloc(sizeof *d->proto);
     d->products = mem_alloc(sizeof *d->products);
     d->together = mem_alloc(sizeof *d->together);
-    d->halves = mem_alloc(sizeof *d->halves);
+    d->fp16 = mem_alloc(sizeof *d->fp16);
     d->index = options->index;
     d->full_fp32 = options->full_fp32;
     d->tasks = options->tasks;
@@ -137,7 +137,7 @@ static void close_device(struct device *d)
     free(d->proto);
     free(d->products);
     free(d->together);
-    cuda_halves_close(d);
+    cuda_fp16_close(d);
     free(d);
 }
 
@@ -193,7 +193,7 @@ void cuda_release(struct device *d, void *p, size_t bytes)
     if (!p)
         return;
     cuda_flush(d);
-    cuda_halves_forget(d, p, bytes);
+    cuda_fp16_forget(d, p, bytes);
     cuda_check(d, cudaStreamSynchronize(d->stream), "the work queued before");
     cuda_check(d, cudaFree(p), "release");
 }
@@ -314,7 +314,7 @@ const struct kernels kernels_cuda = {
     .name = "cuda",
     .summary = "NVIDIA GPUs from compute capability 9.0, all tasks of a shard at once",
     .elem = sizeof(float),
-    .whole_shard = true,
+    .batched = true,
     .usable = usable,
     .open = open_device,
     .close = close_device,

@@ -76,7 +76,7 @@ static __device__ __forceinline__ int corner_of(const struct conv_args &a, int t
 }
 
 /* Whether a block for each task is enough for the chip. */
-static inline bool first_crowd(const struct device *d, int tasks)
+static inline bool first_many(const struct device *d, int tasks)
 {
     return tasks >= d->blocks / 2 * 3 / 4;
 }

@@ -7,7 +7,7 @@
  */
 #include "cuda_first.cuh"
 
-extern "C" bool cuda_first_crowd(struct device *d, const struct conv_args *a);
+extern "C" bool cuda_first_many(struct device *d, const struct conv_args *a);
 
 enum {
     BACK_WARPS = 16,
@@ -313,7 +313,7 @@ extern "C" bool cuda_first_backward(struct device *d, struct conv_args *a)
 {
     if (!by_moments(d, &a->l) || a->stat == 0)
         return false;
-    if (cuda_first_crowd(d, a))
+    if (cuda_first_many(d, a))
         return true;
     (moments_side(&a->l) == window<0>::side ? launch<0> : launch<4>)(d, a);
     return true;

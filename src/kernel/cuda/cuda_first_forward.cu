@@ -6,7 +6,7 @@
  * a part of its pixels too; of many Omniglot tasks, all of a task.
  */
 #include "cuda_first.cuh"
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 
 enum {
     AT_ONCE = 256, /* pixels: 32 a warp */
@@ -151,8 +151,8 @@ static __device__ __forceinline__ void convolve(const float *picture, const int 
     }
 }
 
-/* What is written: outputs; and z too, for tangents; or outputs as halves, where z would be. */
-enum kept { KEPT_OUT, KEPT_Z, KEPT_HALVES };
+/* What is written: outputs; and z too, for tangents; or outputs as fp16, where z would be. */
+enum kept { KEPT_OUT, KEPT_Z, KEPT_FP16 };
 
 /* Outputs of a thread's four pixels, and which of them are on. */
 template <enum kept KEPT>
@@ -170,7 +170,7 @@ put_pixels(const float (&acc)[2][TILES][4], const float (&scale)[CHANNELS],
         for (int j = 0; j < CHANNELS; j++) {
             v[j] = acc[i / 2][j / 4 * 2 + j % 4 / 2][i % 2 * 2 + j % 2];
             y[j] = fmaxf(fmaf(v[j], scale[j], shift[j]), 0);
-            if (KEPT != KEPT_HALVES)
+            if (KEPT != KEPT_FP16)
                 y[j] = round_tf32(y[j]);
         }
 #pragma unroll
@@ -180,9 +180,9 @@ put_pixels(const float (&acc)[2][TILES][4], const float (&scale)[CHANNELS],
             on[pixel * (apart / 8)] = (uint8_t)bits;
 #pragma unroll
         for (int j = 0; pixel < last && j < CHANNELS; j += 4) {
-            if (KEPT == KEPT_HALVES)
+            if (KEPT == KEPT_FP16)
                 __stcg((uint2 *)((uint16_t *)z + pixel * apart + 4 * j),
-                       make_uint2(two_halves(y[j], y[j + 1]), two_halves(y[j + 2], y[j + 3])));
+                       make_uint2(two_fp16(y[j], y[j + 1]), two_fp16(y[j + 2], y[j + 3])));
             else
                 store4(out + pixel * apart + 4 * j, y + j);
             if (KEPT == KEPT_Z)
@@ -291,7 +291,7 @@ template <class T> static __device__ __forceinline__ void keep_address(T *&at)
 /* blockIdx = task. */
 template <enum kept KEPT>
 static __global__ void __launch_bounds__(THREADS, 2)
-    first_crowd_forward_kernel(const __grid_constant__ struct conv_args given)
+    first_many_forward_kernel(const __grid_constant__ struct conv_args given)
 {
     using W = window<0>;
     __shared__ float pictures[IMAGES * PLAIN_FLOATS];
@@ -329,10 +329,10 @@ static __global__ void __launch_bounds__(THREADS, 2)
         int images = min(s.n - from, (int)IMAGES), last = images * PLANE;
         size_t mine = ((size_t)task * a.n + from) * PLANE * a.out_c + c;
         float *out = a.cache.out + mine, *z = a.cache.z + mine;
-        if (KEPT == KEPT_HALVES)
+        if (KEPT == KEPT_FP16)
             z = (float *)((uint16_t *)a.cache.z + mine);
         uint8_t *on = (uint8_t *)(first_cache_of<W>(a, task).on + from * PLANE * PARTS + part) + t;
-        keep_address(KEPT == KEPT_HALVES ? z : out);
+        keep_address(KEPT == KEPT_FP16 ? z : out);
         keep_address(on);
         if (from > 0) {
             __syncthreads();
@@ -355,16 +355,16 @@ static __global__ void __launch_bounds__(THREADS, 2)
     }
 }
 
-static bool launch_crowd(struct device *d, struct conv_args *a, bool keep_z)
+static bool launch_many(struct device *d, struct conv_args *a, bool keep_z)
 {
     int tasks = d->tasks ? d->tasks : a->tasks;
-    if (!first_crowd(d, tasks) || !fixed<fix_norm<0>>(a))
+    if (!first_many(d, tasks) || !fixed<fix_norm<0>>(a))
         return false;
     struct grid g = {.x = (unsigned)a->tasks, .y = 1, .threads = THREADS};
-    const void *kernel = keep_z ? (const void *)first_crowd_forward_kernel<KEPT_Z>
-                         : cuda_halves_begin(d, a)
-                             ? (const void *)first_crowd_forward_kernel<KEPT_HALVES>
-                             : (const void *)first_crowd_forward_kernel<KEPT_OUT>;
+    const void *kernel = keep_z ? (const void *)first_many_forward_kernel<KEPT_Z>
+                         : cuda_fp16_begin(d, a)
+                             ? (const void *)first_many_forward_kernel<KEPT_FP16>
+                             : (const void *)first_many_forward_kernel<KEPT_OUT>;
     cuda_launch(d, kernel, g, a, CUDA_FORWARD);
     return true;
 }
@@ -387,7 +387,7 @@ extern "C" bool cuda_first_forward(struct device *d, struct conv_args *a, bool k
     if (!by_moments(d, &a->l) || a->stat == 0)
         return false;
     a->early = d->latest && strcmp(d->latest, CUDA_GATHER) != 0;
-    if (launch_crowd(d, a, keep_z))
+    if (launch_many(d, a, keep_z))
         return true;
     (moments_side(&a->l) == window<0>::side ? launch<0> : launch<4>)(d, a, keep_z);
     return true;

@@ -2,7 +2,7 @@
  * (cuda_first.cuh), with the second moments of each picture's windows, which are made once,
  * when pictures are opened, and lie behind them. */
 #include "cuda_first.cuh"
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 
 struct gather_args {
     struct images from;
@@ -314,7 +314,7 @@ extern "C" void cuda_gather(struct device *d, const struct layer *first, const s
                                .x = (float *)x,
                                .c = channels(first->in_c),
                                .full_fp32 = in_fp32(d, first) || !is_conv(first)};
-    cuda_halves_forget(d, x, 1);
+    cuda_fp16_forget(d, x, 1);
     if (by_moments(d, first)) {
         bool gray = moments_side(first) == window<0>::side;
         args.made = moments_behind(from);

@@ -99,7 +99,7 @@ extern "C" bool cuda_head_norm(struct device *d, const struct conv_args *a)
     if (d->head->noted != head::HEAD_BACKWARD || d->head->tangent)
         return false;
     struct head all = take(d);
-    if (cuda_tail(d, &all.args, all.tasks, a))
+    if (cuda_fused_head(d, &all.args, all.tasks, a))
         return true;
     *d->head = all;
     return false;

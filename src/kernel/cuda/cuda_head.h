@@ -54,8 +54,8 @@ bool cuda_head_loss(struct device *d, const struct xent_args *a, bool tangent);
 bool cuda_head_backward(struct device *d, const struct dense_args *a, bool tangent);
 /* Launches everything, or says no: with batch norm backward of the layer before. */
 bool cuda_head_norm(struct device *d, const struct conv_args *a);
-bool cuda_tail(struct device *d, const struct head_args *head, int tasks,
-               const struct conv_args *conv);
+bool cuda_fused_head(struct device *d, const struct head_args *head, int tasks,
+                     const struct conv_args *conv);
 void cuda_dense_launch(struct device *d, const struct dense_args *a, int tasks, bool tangent);
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 /* cuda_layers.c - the layer operations of the table, as calls of conv and dense. */
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 
 static void run(struct device *d, const struct layer_call *c, bool forward)
 {
     if (forward && !c->v.at)
-        cuda_halves_forget(d, c->cache.out, 1);
+        cuda_fp16_forget(d, c->cache.out, 1);
     if (is_conv(c->l))
         (forward ? cuda_conv_forward : cuda_conv_backward)(d, c);
     else

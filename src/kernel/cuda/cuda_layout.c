@@ -37,19 +37,19 @@ static void choose_arithmetic(struct layer *layers, int n)
 }
 
 /* Omniglot's first layer, where the second, which has kernels that read it so, follows. */
-static void choose_halves(struct layer *layers, int n)
+static void choose_fp16(struct layer *layers, int n)
 {
     for (int i = 0; i < n; i++)
-        layers[i].halves = false;
+        layers[i].fp16 = false;
     if (n > 1 && moments_side(&layers[0]) == 16 && is_conv(&layers[1]))
-        layers[0].halves = layers[1].out_c == 64 && layers[1].stride == 2 && !layers[1].pool;
+        layers[0].fp16 = layers[1].out_c == 64 && layers[1].stride == 2 && !layers[1].pool;
 }
 
 size_t cuda_layout(struct layer *layers, int n, size_t *trained)
 {
     size_t at = 0;
     choose_arithmetic(layers, n);
-    choose_halves(layers, n);
+    choose_fp16(layers, n);
     for (int running = 0; running < 2; running++) { /* trained tensors first */
         for (int i = 0; i < n; i++)
             for (int w = 0; w < TENSORS; w++)

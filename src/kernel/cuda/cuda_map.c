@@ -33,11 +33,11 @@ void cuda_map(struct device *d, const struct box *b, CUtensorMap *to)
         return;
     for (int i = 0; i < b->axes; i++) {
         size[i] = b->size[i];
-        apart[i] = b->apart[i] * (b->halves ? sizeof(uint16_t) : sizeof(float));
+        apart[i] = b->apart[i] * (b->fp16 ? sizeof(uint16_t) : sizeof(float));
         step[i] = (cuuint32_t)b->step[i];
         box[i] = (cuuint32_t)((b->copied[i] - 1) * b->step[i] + 1); /* what is passed over */
     }
-    if (encode(to, b->halves ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+    if (encode(to, b->fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                (cuuint32_t)b->axes, (void *)b->at, size, apart + 1, box, step,
                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)

@@ -12,18 +12,18 @@
 /* ---- batch norm ---- */
 
 /* This thread's batch: support and query, or the one or the other. */
-static __device__ __forceinline__ struct tail_norm crew_of(const struct proto_args &a,
-                                                           const struct proto_task &k)
+static __device__ __forceinline__ struct block_norm team_of(const struct proto_args &a,
+                                                            const struct proto_task &k)
 {
-    struct tail_norm t = {};
-    t.threads = PROTO_THREADS / crews(a);
+    struct block_norm t = {};
+    t.threads = PROTO_THREADS / teams(a);
     t.rank = threadIdx.x % t.threads;
     t.n = a.conv.n;
-    int crew = threadIdx.x / t.threads;
-    t.task = blockIdx.x + (crew ? a.query.task : a.support.task);
-    t.dout = k.kept + crew * t.n * a.len;
-    t.z = k.z + crew * t.n * a.len;
-    tail_norm_layout(a.conv, &t, k.norm + crew * tail_norm_floats(a.conv, t.threads));
+    int team = threadIdx.x / t.threads;
+    t.task = blockIdx.x + (team ? a.query.task : a.support.task);
+    t.dout = k.kept + team * t.n * a.len;
+    t.z = k.z + team * t.n * a.len;
+    block_norm_layout(a.conv, &t, k.norm + team * block_norm_floats(a.conv, t.threads));
     return t;
 }
 
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void stage_z(const struct proto_args &a,
 /* Everything that is needed, up to the prototypes. */
 template <enum staged STAGED>
 static __device__ __forceinline__ void begin(const struct proto_args &a, const struct proto_task &k,
-                                             const struct tail_norm &t)
+                                             const struct block_norm &t)
 {
     if (STAGED != NOTHING)
         stage_features(a, k);
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void begin(const struct proto_args &a, const s
         stage_z(a, k);
     copies_end();
     if (STAGED == WITH_NORM)
-        load_tail_norm(a.conv, t);
+        load_block_norm(a.conv, t);
     copies_wait<0>();
     put_prototypes(a, k);
     clear_others<STAGED == WITH_NORM>(a, k);
@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(PROTO_THREADS)
         a.len = a.conv.l.out_h * a.conv.l.out_w * a.conv.out_c;
     struct proto_task k = task_of(a, blockIdx.x);
     proto_layout(a, &k, dynamic, STAGED);
-    const struct tail_norm t = STAGED == WITH_NORM ? crew_of(a, k) : tail_norm{};
+    const struct block_norm t = STAGED == WITH_NORM ? team_of(a, k) : block_norm{};
     if (!a.early)
         wait_for_previous();
     find_members(a, k);
@@ -96,7 +96,7 @@ static __global__ void __launch_bounds__(PROTO_THREADS)
     if (threadIdx.x == PROTO_THREADS - 1)
         a.loss[blockIdx.x] = (float)(weight * loss);
     if (STAGED == WITH_NORM)
-        tail_norm_back<FULL>(a.conv, t);
+        block_norm_back<FULL>(a.conv, t);
 }
 
 extern "C" size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways)
@@ -159,14 +159,14 @@ extern "C" void cuda_proto(struct device *d, const struct layer *l, const struct
 }
 
 /* Whether support and query are all the images of the pass: each task's first and last ones,
- * or, of twins, the first half of its tasks and the second. */
+ * or, of stacked, the first half of its tasks and the second. */
 static bool is_whole(const struct proto_args *a, const struct conv_args *conv)
 {
     const struct features *s = &a->support, *q = &a->query;
     if (s->dout != conv->cache.dout || q->dout != s->dout || conv->count || s->batch.n != conv->n ||
         q->batch.n != conv->n || s->task != 0 || s->first != 0)
         return false;
-    if (a->twins)
+    if (a->stacked)
         return conv->tasks == 2 * q->tasks && q->task == q->tasks && q->first == 0 &&
                s->count == conv->n && q->count == conv->n;
     return conv->tasks == q->tasks && q->task == 0 && q->first == s->count &&
@@ -179,8 +179,8 @@ extern "C" bool cuda_proto_norm(struct device *d, const struct conv_args *conv)
         return false;
     struct proto_args a = *d->proto;
     a.conv = *conv;
-    a.twins = a.query.task > 0;
-    if (!is_whole(&a, conv) || !tail_norm_fits(conv, PROTO_THREADS / crews(a)) ||
+    a.stacked = a.query.task > 0;
+    if (!is_whole(&a, conv) || !block_norm_fits(conv, PROTO_THREADS / teams(a)) ||
         !fits(d, &a, WITH_NORM))
         return false;
     launch(d, &a, WITH_NORM);

@@ -8,7 +8,7 @@
 #define CUDA_PROTO_CUH
 
 #include "cuda_proto.h"
-#include "cuda_tail_norm.cuh"
+#include "cuda_block_norm.cuh"
 
 enum {
     PROTO_WARPS = 16,
@@ -42,9 +42,9 @@ struct proto_task {
 enum staged { NOTHING, FEATURES, WITH_NORM };
 
 /* Batches that batch norm is over; the threads are shared among them. */
-static __host__ __device__ __forceinline__ int crews(const struct proto_args &a)
+static __host__ __device__ __forceinline__ int teams(const struct proto_args &a)
 {
-    return a.twins ? 2 : 1;
+    return a.stacked ? 2 : 1;
 }
 
 /* Lays out shared memory; returns the bytes it takes. */
@@ -62,7 +62,7 @@ static __host__ __device__ __forceinline__ size_t proto_layout(const struct prot
     if (staged == WITH_NORM) {
         k->kept = at, at += images * a.len;
         k->z = at, at += images * a.len;
-        k->norm = at, at += crews(a) * tail_norm_floats(a.conv, PROTO_THREADS / crews(a));
+        k->norm = at, at += teams(a) * block_norm_floats(a.conv, PROTO_THREADS / teams(a));
     }
     k->rows = (double *)at;
     k->losses = k->rows + PROTO_WARPS * a.ways;

@@ -17,7 +17,7 @@ struct proto_args {
     float *logits, *probs, *loss;
     float *scratch; /* prototypes and their gradients (tasks, 2, ways, len) */
     /* with batch norm: of support and query as one batch, or as one each */
-    bool twins;
+    bool stacked;
     struct conv_args conv;
 };
 

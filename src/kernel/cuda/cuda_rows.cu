@@ -1,5 +1,5 @@
 /* cuda_rows.cu - the way out: rows of features, and entropies of predictions. */
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 #include "cuda_tile.cuh"
 
 struct rows_args {

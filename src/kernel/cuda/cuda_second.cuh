@@ -1,9 +1,9 @@
 /* cuda_second.cuh - the second conv block of many Omniglot tasks, by warpgroups, with factors of 16
- * bits (cuda_halves.h).
+ * bits (cuda_fp16.h).
  *
- * Everything a product reads is rows of 64 halves in shared memory, 128 bytes, sorted as
+ * Everything a product reads is rows of 64 fp16 in shared memory, 128 bytes, sorted as
  * cuda_cells.cuh has it: a cell's channels (x in four planes, dz), or an output channel's weights
- * of a tap.  Tensor cores take halves along rows or across them, so nothing is transposed:
+ * of a tap.  Tensor cores take fp16 along rows or across them, so nothing is transposed:
  *
  *   forward  z (cell, out) = x (cell, in) w (out, in)'    sums along both's rows
  *   dX       (cell, in) = dz (cell, out) w (out, in)      along dz's, across w's
@@ -15,7 +15,7 @@
 #define CUDA_SECOND_CUH
 
 #include "cuda_cells.cuh"
-#include "cuda_halves.h"
+#include "cuda_fp16.h"
 
 enum {
     SECOND = 1, /* of shapes[] */
@@ -56,13 +56,12 @@ enum {
 
 #ifdef HAVE_GROUPS /* as all that kernels without a body do not use */
 
-/* Neighbours of a row to shared memory, four or two; at: the first of them, in halves. */
-static __device__ __forceinline__ void put_halves(uint32_t rows, int row, int at,
-                                                  const float (&v)[4])
+/* Neighbours of a row to shared memory, four or two; at: the first of them, in fp16. */
+static __device__ __forceinline__ void put_fp16(uint32_t rows, int row, int at, const float (&v)[4])
 {
     uint32_t to = rows + row * ROW + (at / 8 ^ row % 8) * UNIT + at % 8 * 2;
-    asm volatile("st.shared.v2.b32 [%0], {%1,%2};" ::"r"(to), "r"(two_halves(v[0], v[1])),
-                 "r"(two_halves(v[2], v[3]))
+    asm volatile("st.shared.v2.b32 [%0], {%1,%2};" ::"r"(to), "r"(two_fp16(v[0], v[1])),
+                 "r"(two_fp16(v[2], v[3]))
                  : "memory");
 }
 
@@ -70,12 +69,12 @@ static __device__ __forceinline__ void put_two(uint32_t rows, int row, int at, f
                                                float high)
 {
     uint32_t to = rows + row * ROW + (at / 8 ^ row % 8) * UNIT + at % 8 * 2;
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(two_halves(low, high)) : "memory");
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(two_fp16(low, high)) : "memory");
 }
 
 /* c += a b: 64 rows, 16 terms, 64 columns; ACROSS: terms are the rows of what lies in memory. */
 template <int A_ACROSS, int B_ACROSS>
-static __device__ __forceinline__ void halves_mma(float (&c)[8][4], uint64_t a, uint64_t b)
+static __device__ __forceinline__ void fp16_mma(float (&c)[8][4], uint64_t a, uint64_t b)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
                  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
@@ -131,7 +130,7 @@ static __device__ __forceinline__ void halve_piece(const float *piece, int p, ui
             put_two(to, row, c + lane % 4 * 2, v[0], v[1]);
             put_two(to, row, c + lane % 4 * 2 + 8, v[2], v[3]);
         } else {
-            put_halves(to, row, c + lane % 4 * 4, v);
+            put_fp16(to, row, c + lane % 4 * 4, v);
         }
     }
     shared_for_products();
@@ -140,12 +139,12 @@ static __device__ __forceinline__ void halve_piece(const float *piece, int p, ui
 #endif
 
 /* How the copy engine sees x. */
-static inline struct box planes_of_halves(const struct conv_args *a, const uint16_t *x)
+static inline struct box planes_of_fp16(const struct conv_args *a, const uint16_t *x)
 {
     struct box b = planes_of<second_cells>(a);
     b.at = x;
     b.copied[0] = CH;
-    b.halves = true;
+    b.fp16 = true;
     return b;
 }
 
@@ -153,10 +152,10 @@ static inline struct box planes_of_halves(const struct conv_args *a, const uint1
 static inline bool second_begins(struct device *d, const void *kernel, const struct conv_args *a,
                                  struct second_args *to)
 {
-    const uint16_t *x = cuda_halves_of(d, a->x);
+    const uint16_t *x = cuda_fp16_of(d, a->x);
     if (!x || a->v.at || a->n > IMAGES || a->stat == 0 || !takes<SECOND>(kernel, a, to))
         return false;
-    const struct box planes = planes_of_halves(a, x);
+    const struct box planes = planes_of_fp16(a, x);
     cuda_map(d, &planes, &to->x);
     return true;
 }

@@ -42,10 +42,10 @@ static __device__ __forceinline__ void convolve(const struct second_args &g, int
     for (int tap = 0; tap < 9; tap++)
 #pragma unroll
         for (int k = 0; k < CH / 16; k++)
-            halves_mma<0, 0>(acc, x + (second_cells::tap(tap) * ROW_UNITS + 2 * k),
-                             w + (tap * CH * ROW_UNITS + 2 * k));
+            fp16_mma<0, 0>(acc, x + (second_cells::tap(tap) * ROW_UNITS + 2 * k),
+                           w + (tap * CH * ROW_UNITS + 2 * k));
     group_ends();
-    group_wait<0>();
+    warpgroup_wait<0>();
     if (image == 0)
         barrier_arrive(&r->used);
 }

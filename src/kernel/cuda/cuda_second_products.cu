@@ -1,5 +1,5 @@
 /* cuda_second_products.cu - dX and dW of the second conv block of many Omniglot tasks, and the
- * step.  Both read the same dz, which is made halves once: times a power of two, such that the
+ * step.  Both read the same dz, which is made fp16 once: times a power of two, such that the
  * task's largest is well within their range, since gradients may have any size. */
 #include "cuda_dx.cuh"
 #include "cuda_second.cuh"
@@ -46,7 +46,7 @@ static __device__ __forceinline__ int slot_at(int image)
 /* ---- dz ---- */
 
 /* The power of two that dz is multiplied by, as a float's exponent, from the largest's bits: such
- * that it is 2^13 or more and less than 2^14: far from halves' largest, 2^16, and 2^27 above their
+ * that it is 2^13 or more and less than 2^14: far from fp16' largest, 2^16, and 2^27 above their
  * smallest of all bits.  253: what undoes it is a float of all bits, too.  1 where the largest is
  * zero, infinite or not a number. */
 static __device__ __forceinline__ uint32_t exponent_for(uint32_t top)
@@ -105,7 +105,7 @@ static __device__ __forceinline__ float stage_dz(const float (&v)[DZ_EACH][4], b
         const float scaled[4] = {v[i][0] * scale, v[i][1] * scale, v[i][2] * scale,
                                  v[i][3] * scale};
         if (there && at < DZ_FOURS)
-            put_halves(to, cell, at % (CH / 4) * 4, scaled);
+            put_fp16(to, cell, at % (CH / 4) * 4, scaled);
     }
     shared_for_products();
     return __uint_as_float((254 - exponent) << 23);
@@ -129,11 +129,11 @@ static __device__ __forceinline__ void pixels_of_dx(uint64_t dz, uint64_t w, con
 #pragma unroll
             for (int k = 0; k < CH / 16; k++) {
                 int from = neighbour_of_tap<2>(tap / 3) * 8 + neighbour_of_tap<2>(tap % 3);
-                halves_mma<0, 1>(acc[0], dz + (from * ROW_UNITS + 2 * k),
-                                 w + (tap * CH + 16 * k) * ROW_UNITS);
+                fp16_mma<0, 1>(acc[0], dz + (from * ROW_UNITS + 2 * k),
+                               w + (tap * CH + 16 * k) * ROW_UNITS);
             }
     group_ends();
-    group_wait<0>();
+    warpgroup_wait<0>();
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         const float *low = &acc[0][i % 4 * 2][i / 4 * 2], *high = &acc[0][i % 4 * 2 + 1][i / 4 * 2];
@@ -184,12 +184,11 @@ static __device__ __forceinline__ void multiply_dw(const struct second_args &g, 
         for (int k = 0; k < TILE / 16; k++)
 #pragma unroll
             for (int b = 0; b < EACH; b++)
-                halves_mma<1, 1>(acc[b], x + (taps[b] + 16 * k * ROW_UNITS),
-                                 dz + 16 * k * ROW_UNITS);
+                fp16_mma<1, 1>(acc[b], x + (taps[b] + 16 * k * ROW_UNITS), dz + 16 * k * ROW_UNITS);
         group_ends();
         if (i + SLOTS >= n) /* nobody waits for its place */
             continue;
-        group_wait<0>();
+        warpgroup_wait<0>();
         barrier_arrive(&r->used[i]);
         if (copies) {
             barrier_wait(&r->used[i], 0);
@@ -197,7 +196,7 @@ static __device__ __forceinline__ void multiply_dw(const struct second_args &g, 
         }
         __syncwarp();
     }
-    group_wait<0>();
+    warpgroup_wait<0>();
 }
 
 /* ---- the step ----

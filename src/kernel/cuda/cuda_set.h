@@ -33,12 +33,12 @@ struct recording {
     cudaGraphExec_t exec;
 };
 
-struct head;         /* cuda_head.h */
-struct proto_args;   /* cuda_proto.h */
-struct conv_args;    /* cuda_conv.h */
-struct together;     /* cuda_together.h */
-struct last;         /* cuda_last.h */
-struct noted_halves; /* cuda_halves.h */
+struct head;       /* cuda_head.h */
+struct proto_args; /* cuda_proto.h */
+struct conv_args;  /* cuda_conv.h */
+struct together;   /* cuda_together.h */
+struct last;       /* cuda_last.h */
+struct noted_fp16; /* cuda_fp16.h */
 
 struct device {
     int index, blocks; /* blocks: of 1/2 multiprocessor each, that run at once */
@@ -56,7 +56,7 @@ struct device {
     struct proto_args *proto;
     struct conv_args *products;
     struct together *together;
-    struct noted_halves *halves; /* outputs that are no floats yet */
+    struct noted_fp16 *fp16; /* outputs that are no floats yet */
     bool proto_noted, products_noted;
     void *encode; /* what makes tensor maps, once it was asked for: cuda_map.c */
     struct recording *recordings;

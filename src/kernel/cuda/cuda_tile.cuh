@@ -175,9 +175,9 @@ static __device__ __forceinline__ float nudge(float x)
     return __uint_as_float(__float_as_uint(x) + 0x1000u);
 }
 
-/* Two floats to the nearest halves, the first one in the lower bits; what is too large becomes the
+/* Two floats to the nearest fp16, the first one in the lower bits; what is too large becomes the
  * largest there is. */
-[[maybe_unused]] static __device__ __forceinline__ uint32_t two_halves(float low, float high)
+[[maybe_unused]] static __device__ __forceinline__ uint32_t two_fp16(float low, float high)
 {
     uint32_t both;
     asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));

@@ -1,10 +1,10 @@
-/* cuda_plain.cu - floats of halves. */
-#include "cuda_halves.h"
+/* cuda_fp16_to_float.cu - floats of fp16 values. */
+#include "cuda_fp16.h"
 #include "cuda_tile.cuh"
 
 #include <cuda_fp16.h>
 
-static __global__ void plain_kernel(const __grid_constant__ struct halves a)
+static __global__ void fp16_to_float_kernel(const __grid_constant__ struct fp16_output a)
 {
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     wait_for_previous();
@@ -15,9 +15,9 @@ static __global__ void plain_kernel(const __grid_constant__ struct halves a)
     __stcg((float4 *)a.out + i, make_float4(low.x, low.y, high.x, high.y));
 }
 
-extern "C" void cuda_make_plain(struct device *d, const struct halves *h)
+extern "C" void cuda_fp16_to_float(struct device *d, const struct fp16_output *h)
 {
-    struct halves args = *h;
+    struct fp16_output args = *h;
     struct grid g = {.x = (unsigned)((h->fours + THREADS - 1) / THREADS), .threads = THREADS};
-    cuda_launch(d, (const void *)plain_kernel, g, &args, "plain");
+    cuda_launch(d, (const void *)fp16_to_float_kernel, g, &args, "plain");
 }

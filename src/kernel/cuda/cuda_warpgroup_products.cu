@@ -1,7 +1,7 @@
-/* cuda_group_products.cu - dX and dW of a conv block by warpgroups in one launch, in blocks of
+/* cuda_warpgroup_products.cu - dX and dW of a conv block by warpgroups in one launch, in blocks of
  * their own, for the layers of Conv4 after the first. */
-#include "cuda_group_dx.cuh"
-#include "cuda_group_dw.cuh"
+#include "cuda_warpgroup_dx.cuh"
+#include "cuda_warpgroup_dw.cuh"
 
 struct products_args {
     CUtensorMap x, dz;

@@ -1,13 +1,13 @@
-/* cuda_group_dw.cuh - dW by warpgroups: rows are (tap, input channel), columns output channels, a
- * sum is over cells.
+/* cuda_warpgroup_dw.cuh - dW by warpgroups: rows are (tap, input channel), columns output channels,
+ * a sum is over cells.
  *
  * Rows come from registers, since a tap moves them by one term; dz is transposed on the way into
  * shared memory, a unit being four cells of a channel.
  */
-#ifndef CUDA_GROUP_DW_CUH
-#define CUDA_GROUP_DW_CUH
+#ifndef CUDA_WARPGROUP_DW_CUH
+#define CUDA_WARPGROUP_DW_CUH
 
-#include "cuda_group_half.cuh"
+#include "cuda_warpgroup_half.cuh"
 
 enum { DW_MULTIPLIERS = 3 /* warpgroups; the last one stages */ };
 
@@ -294,13 +294,13 @@ static __device__ __forceinline__ void add_stages(const struct visit &v, const i
             group_begins();
 #pragma unroll
             for (int b = 0; b < EACH; b++)
-                group_mma(acc[b], rows[k % 2][b], dz + 2 * k * R::out);
+                warpgroup_mma(acc[b], rows[k % 2][b], dz + 2 * k * R::out);
             group_ends();
-            group_wait<1>(); /* that before, whose rows are now free */
+            warpgroup_wait<1>(); /* that before, whose rows are now free */
             if (k + 1 < STEPS)
                 load_terms<EACH>(x + (k + 1) * 8 * (ROW / 4), at, rows[(k + 1) % 2]);
         }
-        group_wait<0>();
+        warpgroup_wait<0>();
         ring_free(ring, i);
     }
 }

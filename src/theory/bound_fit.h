@@ -1,6 +1,6 @@
 /* shape.h - the bound's shape, fitted to the studies of a database that is open. */
-#ifndef THEORY_SHAPE_H
-#define THEORY_SHAPE_H
+#ifndef THEORY_BOUND_FIT_H
+#define THEORY_BOUND_FIT_H
 
 #include "mete.h"
 

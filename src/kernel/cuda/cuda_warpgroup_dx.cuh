@@ -1,14 +1,14 @@
-/* cuda_group_dx.cuh - dX by warpgroups: rows are cells of dz, a sum is over its channels.
+/* cuda_warpgroup_dx.cuh - dX by warpgroups: rows are cells of dz, a sum is over its channels.
  *
  * One cell makes 2 x 2 pixels, each from its own taps (cuda_dx.cuh).  Weights are transposed on
  * the way into shared memory.  AHEAD: blocks go on to other tasks, whose weights are brought to
  * shared memory as they are while the task before is computed, and transposed there.
  */
-#ifndef CUDA_GROUP_DX_CUH
-#define CUDA_GROUP_DX_CUH
+#ifndef CUDA_WARPGROUP_DX_CUH
+#define CUDA_WARPGROUP_DX_CUH
 
 #include "cuda_dx.cuh"
-#include "cuda_group_half.cuh"
+#include "cuda_warpgroup_half.cuh"
 
 enum { DX_MULTIPLIERS = 3 /* warpgroups; one thread more has the copy engine stage */ };
 
@@ -106,8 +106,8 @@ static __device__ __forceinline__ void multiply_tile(uint64_t a, uint64_t b, flo
         for (int tap = 0; tap < 9; tap++) {
             int to = pixel_of_tap<2>(tap / 3) * 2 + pixel_of_tap<2>(tap % 3);
             int from = neighbour_of_tap<2>(tap / 3) * C::pitch + neighbour_of_tap<2>(tap % 3);
-            group_mma(acc[to], a + ((k / 4 * C::held + from) * ROW / UNIT + k % 4 * 2),
-                      b + (tap * (OUT / 4) + 2 * k) * WIDE);
+            warpgroup_mma(acc[to], a + ((k / 4 * C::held + from) * ROW / UNIT + k % 4 * 2),
+                          b + (tap * (OUT / 4) + 2 * k) * WIDE);
         }
 }
 
@@ -177,7 +177,7 @@ static __device__ __forceinline__ void multiply_dx(const struct conv_args &a, co
             group_begins();
             multiply_tile<SHAPE>(sorted_rows(at + t * TILE * ROW), plain_rows(shared, WIDE), acc);
             group_ends();
-            group_wait<0>();
+            warpgroup_wait<0>();
             if (t + 1 == C::tiles)
                 ring_free(ring, item);
             keep_pixels<SHAPE>(dx, v.n, stage, t * TILE + warp * 16, acc);

@@ -1,10 +1,10 @@
-/* pool.c - threads that wait on one condition and take pieces from a counter.
+/* threads.c - threads that wait on one condition and take pieces from a counter.
  *
  * Whoever waits looks on for about 100 us before it sleeps: a meta-update of a small
  * batch hands out work every millisecond or two, and waking a thread takes a part of
  * that.
  */
-#include "base/pool.h"
+#include "base/threads.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct pool {
+struct threads {
     int threads;
     pthread_t *ids; /* threads - 1: the caller is the first */
     pthread_mutex_t lock;
@@ -24,7 +24,7 @@ struct pool {
     atomic_int busy;
     bool closing;
     /* the work at hand */
-    pool_fn *work;
+    threads_fn *work;
     void *user;
     int pieces;
     atomic_int next;
@@ -34,11 +34,11 @@ struct pool {
 };
 
 struct worker {
-    struct pool *pool;
-    int lane;
+    struct threads *threads;
+    int worker;
 };
 
-static void note_failure(struct pool *p, int piece, int code)
+static void note_failure(struct threads *p, int piece, int code)
 {
     pthread_mutex_lock(&p->lock);
     if (!p->failed_code || piece < p->failed_piece) {
@@ -49,13 +49,13 @@ static void note_failure(struct pool *p, int piece, int code)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void take_pieces(struct pool *p, int lane)
+static void take_pieces(struct threads *p, int worker)
 {
     for (;;) {
         int piece = atomic_fetch_add(&p->next, 1);
         if (piece >= p->pieces)
             return;
-        int code = p->work(p->user, piece, lane);
+        int code = p->work(p->user, piece, worker);
         if (code)
             note_failure(p, piece, code);
     }
@@ -72,7 +72,7 @@ static void *worker_main(void *arg)
 {
     struct worker w = *(struct worker *)arg;
     free(arg);
-    struct pool *p = w.pool;
+    struct threads *p = w.threads;
     unsigned seen = 0;
     for (;;) {
         for (int i = 0; i < p->spins && atomic_load(&p->generation) == seen; i++)
@@ -85,7 +85,7 @@ static void *worker_main(void *arg)
         pthread_mutex_unlock(&p->lock);
         if (closing)
             return NULL;
-        take_pieces(p, w.lane);
+        take_pieces(p, w.worker);
         if (atomic_fetch_sub(&p->busy, 1) == 1) {
             pthread_mutex_lock(&p->lock); /* the caller is before its wait, or in it */
             pthread_cond_signal(&p->done);
@@ -94,31 +94,31 @@ static void *worker_main(void *arg)
     }
 }
 
-int pool_open(struct pool **out, int threads)
+int threads_open(struct threads **out, int threads)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct pool *p = mem_alloc(sizeof *p);
+    struct threads *p = mem_alloc(sizeof *p);
     p->threads = threads > 0 ? threads : cores > 0 ? (int)cores : 1;
     p->spins = p->threads <= cores ? 4000 : 0; /* 100 us of pauses on a Zen 4 */
     p->ids = mem_array((size_t)p->threads, sizeof *p->ids);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->start, NULL);
     pthread_cond_init(&p->done, NULL);
-    for (int lane = 1; lane < p->threads; lane++) {
+    for (int worker = 1; worker < p->threads; worker++) {
         struct worker *w = mem_alloc(sizeof *w);
-        *w = (struct worker){p, lane};
-        if (pthread_create(&p->ids[lane - 1], NULL, worker_main, w) != 0) {
+        *w = (struct worker){p, worker};
+        if (pthread_create(&p->ids[worker - 1], NULL, worker_main, w) != 0) {
             free(w);
-            p->threads = lane;
-            pool_close(p);
-            return fail(METE_ENOMEM, "cannot start thread %d of %d", lane + 1, threads);
+            p->threads = worker;
+            threads_close(p);
+            return fail(METE_ENOMEM, "cannot start thread %d of %d", worker + 1, threads);
         }
     }
     *out = p;
     return 0;
 }
 
-void pool_close(struct pool *p)
+void threads_close(struct threads *p)
 {
     if (!p)
         return;
@@ -135,12 +135,12 @@ void pool_close(struct pool *p)
     free(p);
 }
 
-int pool_threads(const struct pool *p)
+int threads_count(const struct threads *p)
 {
     return p->threads;
 }
 
-int pool_run(struct pool *p, int pieces, pool_fn *work, void *user)
+int threads_run(struct threads *p, int pieces, threads_fn *work, void *user)
 {
     pthread_mutex_lock(&p->lock);
     p->work = work;

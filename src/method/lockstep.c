@@ -1,7 +1,7 @@
-/* crew.c - who is in a crew, and the steps it takes. */
-#include "method/crew.h"
+/* lockstep.c - who is in a lockstep group, and the steps it takes. */
+#include "method/lockstep.h"
 #include "method/engine_private.h"
-#include "method/feed.h"
+#include "method/task_batch.h"
 #include "base/error.h"
 
 #include <pthread.h>
@@ -11,57 +11,57 @@
 
 struct member {
     struct engine *engine;
-    const struct lesson *tasks; /* of the step it waits for, or NULL */
+    const struct labelled_task *tasks; /* of the step it waits for, or NULL */
 };
 
-struct crew {
-    struct crew *next;
-    struct crews *all;
+struct lockstep {
+    struct lockstep *next;
+    struct lockstep_set *all;
     /* what all members have in common */
     const void *pixels; /* on the host */
     struct net net;
     struct method method;
-    struct shape shape; /* of a member's meta-batch */
+    struct batch_shape shape; /* of a member's meta-batch */
     int ways, shuffled;
     bool both;
     struct device_options device;
-    /* the crew's own */
+    /* the lockstep group's own */
     struct device *dev;
-    struct lane lane;
+    struct worker worker;
     struct images images;
     struct replays replays;
-    struct lesson *lessons; /* (members, tasks) of a step */
+    struct labelled_task *labelled; /* (members, tasks) of a step */
     /* guarded by the lock */
     pthread_mutex_t lock;
     pthread_cond_t taken;
-    struct member member[CREW_MAX];
+    struct member member[LOCKSTEP_MAX];
     int members;
     int failed; /* the first failure, which is everyone's */
     char sentence[1024];
 };
 
-struct crews {
-    pthread_mutex_t lock; /* taken before a crew's */
-    struct crew *first;
+struct lockstep_set {
+    pthread_mutex_t lock; /* taken before a lockstep group's */
+    struct lockstep *first;
     int most;
 };
 
-int crews_open(struct crews **out, int members)
+int lockstep_set_open(struct lockstep_set **out, int members)
 {
-    if (members < 1 || members > CREW_MAX)
-        return fail(METE_EINVAL, "%d runs together, where 1 to %d can be", members, CREW_MAX);
-    struct crews *all = mem_alloc(sizeof *all);
+    if (members < 1 || members > LOCKSTEP_MAX)
+        return fail(METE_EINVAL, "%d runs together, where 1 to %d can be", members, LOCKSTEP_MAX);
+    struct lockstep_set *all = mem_alloc(sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
     all->most = members;
     *out = all;
     return 0;
 }
 
-static void crew_close(struct crew *c)
+static void lockstep_close(struct lockstep *c)
 {
     const struct kernels *k = c->net.k;
     if (c->dev) {
-        k->release(c->dev, c->lane.mem.base, c->lane.mem.size);
+        k->release(c->dev, c->worker.mem.base, c->worker.mem.size);
         if (c->images.data)
             k->images_close(c->dev, &c->images);
         k->close(c->dev);
@@ -69,18 +69,18 @@ static void crew_close(struct crew *c)
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->taken);
     free(c->method.state);
-    free(c->lessons);
+    free(c->labelled);
     free(c);
 }
 
-void crews_close(struct crews *all)
+void lockstep_set_close(struct lockstep_set *all)
 {
     if (!all)
         return;
     while (all->first) {
-        struct crew *c = all->first;
+        struct lockstep *c = all->first;
         all->first = c->next;
-        crew_close(c);
+        lockstep_close(c);
     }
     pthread_mutex_destroy(&all->lock);
     free(all);
@@ -88,78 +88,79 @@ void crews_close(struct crews *all)
 
 /* ---- a step ---- */
 
-/* What a step of `members` takes from the lane: the feed, weights of every member, gradients of
- * every task, and what the method takes after them. */
+/* What a step of `members` takes from the worker: the task batch, weights of every member,
+ * gradients of every task, and what the method takes after them. */
 struct work {
-    struct shape shape;
-    struct feed feed;
+    struct batch_shape shape;
+    struct task_batch task_batch;
     struct vec theta, grad;
 };
 
-static void work_take(struct work *w, const struct crew *c, struct lane *lane, int members)
+static void work_take(struct work *w, const struct lockstep *c, struct worker *worker, int members)
 {
     w->shape = c->shape;
     w->shape.tasks *= members;
-    feed_take(&w->feed, lane, &w->shape, c->shuffled, c->both, &c->images);
-    struct vec weights = vector_take(lane, members);
+    task_batch_take(&w->task_batch, worker, &w->shape, c->shuffled, c->both, &c->images);
+    struct vec weights = vector_take(worker, members);
     w->theta = vec_of_runs(weights.at, weights.stride, c->shape.tasks);
-    w->grad = vector_take(lane, w->shape.tasks);
+    w->grad = vector_take(worker, w->shape.tasks);
 }
 
-static int plan_lane(struct crew *c)
+static int plan_worker(struct lockstep *c)
 {
-    struct lane measured = {.net = &c->net};
+    struct worker measured = {.net = &c->net};
     struct prediction p = {0};
     struct work w;
     work_take(&w, c, &measured, c->all->most);
-    c->method.ops->meta_grad(&c->method, &measured, &w.feed, c->ways,
+    c->method.ops->meta_grad(&c->method, &measured, &w.task_batch, c->ways,
                              (struct vec){.stride = c->net.len}, w.grad, &p);
-    c->lane = (struct lane){.net = &c->net, .dev = c->dev};
-    return lane_fit(&c->lane, &measured);
+    c->worker = (struct worker){.net = &c->net, .dev = c->dev};
+    return worker_fit(&c->worker, &measured);
 }
 
 /* The vectors from number `first` on. */
-static struct vec from_vector(const struct crew *c, struct vec v, int first)
+static struct vec from_vector(const struct lockstep *c, struct vec v, int first)
 {
     return (struct vec){.at = (char *)v.at + (size_t)first * v.stride * c->net.k->elem,
                         .stride = v.stride};
 }
 
-static void compute(struct crew *c, const struct work *w, struct prediction *p)
+static void compute(struct lockstep *c, const struct work *w, struct prediction *p)
 {
     int each = c->shape.tasks;
     for (int i = 0; i < c->members; i++)
         engine_lend(c->member[i].engine, c->dev, from_vector(c, w->theta, i));
-    c->method.ops->meta_grad(&c->method, &c->lane, &w->feed, c->ways, w->theta, w->grad, p);
+    c->method.ops->meta_grad(&c->method, &c->worker, &w->task_batch, c->ways, w->theta, w->grad, p);
     for (int i = 0; i < c->members; i++) /* what is alike together: a GPU makes one launch of it */
         engine_collect(c->member[i].engine, c->dev, each, from_vector(c, w->grad, i * each));
     for (int i = 0; i < c->members; i++)
         engine_collect_losses(c->member[i].engine, c->dev, each, p->loss + i * each);
     for (int i = 0; i < c->members; i++)
-        engine_update(c->member[i].engine, c->dev, each, &w->feed.rates[i * each]);
+        engine_update(c->member[i].engine, c->dev, each, &w->task_batch.rates[i * each]);
 }
 
 /* All members have a step to take. */
-static int take_step(struct crew *c)
+static int take_step(struct lockstep *c)
 {
     int each = c->shape.tasks;
-    struct feed_run runs[CREW_MAX];
-    int64_t same[CREW_MAX + 1] = {c->members};
+    struct run_step runs[LOCKSTEP_MAX];
+    int64_t same[LOCKSTEP_MAX + 1] = {c->members};
     struct prediction p = {0};
     struct work w;
     for (int i = 0; i < c->members; i++) {
         const struct member *m = &c->member[i];
-        memcpy(c->lessons + i * each, m->tasks, (size_t)each * sizeof *m->tasks);
+        memcpy(c->labelled + i * each, m->tasks, (size_t)each * sizeof *m->tasks);
         runs[i] = engine_run(m->engine);
         same[i + 1] = (int64_t)(intptr_t)m->engine->vectors;
     }
-    lane_begin(&c->lane);
-    work_take(&w, c, &c->lane, c->members);
-    feed_fill(&w.feed, &c->lane, &w.shape, c->shuffled, c->both, c->lessons, runs, each);
-    uint64_t key = replay_key(&c->lane, same, c->members + 1);
-    if (!replay_begin(&c->replays, &c->lane, key, &p)) {
+    worker_begin(&c->worker);
+    work_take(&w, c, &c->worker, c->members);
+    task_batch_fill(&w.task_batch, &c->worker, &w.shape, c->shuffled, c->both, c->labelled, runs,
+                    each);
+    uint64_t key = replay_key(&c->worker, same, c->members + 1);
+    if (!replay_begin(&c->replays, &c->worker, key, &p)) {
         compute(c, &w, &p);
-        replay_end(&c->replays, &c->lane, &p);
+        replay_end(&c->replays, &c->worker, &p);
     }
     for (int i = 0; i < c->members; i++)
         engine_stepped(c->member[i].engine);
@@ -168,7 +169,7 @@ static int take_step(struct crew *c)
 
 /* ---- under the lock ---- */
 
-static void note_failure(struct crew *c, int err)
+static void note_failure(struct lockstep *c, int err)
 {
     if (!err || c->failed)
         return;
@@ -176,12 +177,12 @@ static void note_failure(struct crew *c, int err)
     snprintf(c->sentence, sizeof c->sentence, "%s", mete_errmsg());
 }
 
-static int failure(const struct crew *c)
+static int failure(const struct lockstep *c)
 {
     return c->failed ? fail(c->failed, "%s", c->sentence) : 0;
 }
 
-static struct member *member_of(struct crew *c, const struct engine *e)
+static struct member *member_of(struct lockstep *c, const struct engine *e)
 {
     int i = 0;
     while (c->member[i].engine != e)
@@ -189,7 +190,7 @@ static struct member *member_of(struct crew *c, const struct engine *e)
     return &c->member[i];
 }
 
-static void take_if_all_wait(struct crew *c)
+static void take_if_all_wait(struct lockstep *c)
 {
     for (int i = 0; i < c->members; i++)
         if (!c->member[i].tasks)
@@ -202,7 +203,7 @@ static void take_if_all_wait(struct crew *c)
 }
 
 /* Recordings name the members' memory. */
-static void members_change(struct crew *c)
+static void members_change(struct lockstep *c)
 {
     const struct kernels *k = c->net.k;
     note_failure(c, k->sync(c->dev));
@@ -213,7 +214,7 @@ static void members_change(struct crew *c)
 
 /* ---- coming and going ---- */
 
-static bool alike(const struct crew *c, const struct engine *e)
+static bool alike(const struct lockstep *c, const struct engine *e)
 {
     const struct method_ops *ops = e->method->ops;
     return c->pixels == e->pixels && c->net.k == e->k && c->ways == e->ways &&
@@ -226,14 +227,14 @@ static bool alike(const struct crew *c, const struct engine *e)
            memcmp(c->net.layer, e->net.layer, (size_t)e->net.layers * sizeof *e->net.layer) == 0;
 }
 
-static int crew_open(struct crew **out, struct crews *all, const struct engine *e)
+static int lockstep_open(struct lockstep **out, struct lockstep_set *all, const struct engine *e)
 {
-    struct crew *c = mem_alloc(sizeof *c);
+    struct lockstep *c = mem_alloc(sizeof *c);
     const struct method_ops *ops = e->method->ops;
     c->all = all;
     c->pixels = e->pixels;
     c->net = e->net;
-    c->shape = (struct shape){e->meta_batch, e->largest.support, e->largest.query};
+    c->shape = (struct batch_shape){e->meta_batch, e->largest.support, e->largest.query};
     c->ways = e->ways;
     c->shuffled = ops->shuffled ? ops->shuffled(e->method, &c->both) : 0;
     c->method = (struct method){ops, mem_alloc(ops->state_size)};
@@ -242,7 +243,7 @@ static int crew_open(struct crew **out, struct crews *all, const struct engine *
     c->device.tasks = all->most * e->meta_batch;
     c->images = e->images;
     c->images.data = NULL;
-    c->lessons = mem_array((size_t)(all->most * e->meta_batch), sizeof *c->lessons);
+    c->labelled = mem_array((size_t)(all->most * e->meta_batch), sizeof *c->labelled);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->taken, NULL);
     int err = e->k->open(&c->dev, &c->device);
@@ -253,25 +254,25 @@ static int crew_open(struct crew **out, struct crews *all, const struct engine *
         c->images = err ? c->images : images;
     }
     if (!err)
-        err = plan_lane(c);
+        err = plan_worker(c);
     if (err) {
-        crew_close(c);
+        lockstep_close(c);
         return err;
     }
     *out = c;
     return 0;
 }
 
-static int join(struct crews *all, struct engine *e)
+static int join(struct lockstep_set *all, struct engine *e)
 {
-    struct crew *c;
+    struct lockstep *c;
     int err = 0;
     pthread_mutex_lock(&all->lock);
     for (c = all->first; c; c = c->next)
         if (c->members < all->most && !c->failed && alike(c, e))
             break;
     if (!c) {
-        err = crew_open(&c, all, e);
+        err = lockstep_open(&c, all, e);
         if (err == METE_ENOMEM)
             err = fail_within(err, "%d runs together", all->most);
         if (!err) {
@@ -284,20 +285,20 @@ static int join(struct crews *all, struct engine *e)
         members_change(c);
         c->member[c->members++] = (struct member){.engine = e};
         pthread_mutex_unlock(&c->lock);
-        e->crew = c;
+        e->lockstep = c;
     }
     pthread_mutex_unlock(&all->lock);
     return err;
 }
 
-int crew_step(struct crews *all, struct engine *e, const struct lesson *tasks)
+int lockstep_step(struct lockstep_set *all, struct engine *e, const struct labelled_task *tasks)
 {
     int err = e->k->sync(e->dev); /* what it has done alone */
-    if (!err && !e->crew)
+    if (!err && !e->lockstep)
         err = join(all, e);
     if (err)
         return err;
-    struct crew *c = e->crew;
+    struct lockstep *c = e->lockstep;
     pthread_mutex_lock(&c->lock);
     member_of(c, e)->tasks = tasks;
     take_if_all_wait(c);
@@ -309,9 +310,9 @@ int crew_step(struct crews *all, struct engine *e, const struct lesson *tasks)
     return err;
 }
 
-int crew_settle(struct engine *e)
+int lockstep_settle(struct engine *e)
 {
-    struct crew *c = e->crew;
+    struct lockstep *c = e->lockstep;
     if (!c || !e->ahead)
         return 0;
     pthread_mutex_lock(&c->lock);
@@ -322,12 +323,12 @@ int crew_settle(struct engine *e)
     return err;
 }
 
-void crew_leave(struct engine *e)
+void lockstep_leave(struct engine *e)
 {
-    struct crew *c = e->crew;
+    struct lockstep *c = e->lockstep;
     if (!c)
         return;
-    struct crews *all = c->all;
+    struct lockstep_set *all = c->all;
     pthread_mutex_lock(&all->lock);
     pthread_mutex_lock(&c->lock);
     members_change(c);
@@ -337,14 +338,14 @@ void crew_leave(struct engine *e)
     take_if_all_wait(c);
     bool empty = c->members == 0;
     pthread_mutex_unlock(&c->lock);
-    e->crew = NULL;
+    e->lockstep = NULL;
     e->ahead = false;
     if (empty) {
-        struct crew **at = &all->first;
+        struct lockstep **at = &all->first;
         while (*at != c)
             at = &(*at)->next;
         *at = c->next;
-        crew_close(c);
+        lockstep_close(c);
     }
     pthread_mutex_unlock(&all->lock);
 }

@@ -4,7 +4,7 @@
  * that falls as 1/m with the points of a task (empirical).  A term is left out where
  * the runs do not vary it.
  */
-#include "theory/shape.h"
+#include "theory/bound_fit.h"
 #include "theory/fit.h"
 
 #include "base/error.h"

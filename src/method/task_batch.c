@@ -1,21 +1,21 @@
-/* feed.c - indices and labels of a shard, laid out once on the host and uploaded
+/* task_batch.c - indices and labels of a shard, laid out once on the host and uploaded
  * in one piece.
  *
  * The block: rates of the optimiser (tasks); counts of support, query and both (tasks each);
  * indices of support and query, labels of support and query; then index and label arrays in the
- * order of struct feed.
+ * order of struct task_batch.
  */
-#include "method/feed.h"
+#include "method/task_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct shape shape_of(const struct lesson *lessons, int n)
+struct batch_shape batch_shape_of(const struct labelled_task *labelled, int n)
 {
-    struct shape s = {.tasks = n};
+    struct batch_shape s = {.tasks = n};
     for (int i = 0; i < n; i++) {
-        s.support = lessons[i].support.n > s.support ? lessons[i].support.n : s.support;
-        s.query = lessons[i].query.n > s.query ? lessons[i].query.n : s.query;
+        s.support = labelled[i].support.n > s.support ? labelled[i].support.n : s.support;
+        s.query = labelled[i].query.n > s.query ? labelled[i].query.n : s.query;
     }
     return s;
 }
@@ -25,7 +25,7 @@ struct plan {
     size_t rates, count[3], support[2], query[2], both[3], inner[2], total;
 };
 
-static struct plan plan_of(const struct shape *s, int shuffled, bool inner_both)
+static struct plan plan_of(const struct batch_shape *s, int shuffled, bool inner_both)
 {
     size_t t = (size_t)s->tasks, ns = t * (size_t)s->support, nq = t * (size_t)s->query;
     size_t ni = (size_t)shuffled * (inner_both ? ns + nq : ns);
@@ -45,12 +45,12 @@ static struct plan plan_of(const struct shape *s, int shuffled, bool inner_both)
     return p;
 }
 
-void feed_take(struct feed *f, struct lane *lane, const struct shape *s, int shuffled, bool both,
-               const struct images *images)
+void task_batch_take(struct task_batch *f, struct worker *worker, const struct batch_shape *s,
+                     int shuffled, bool both, const struct images *images)
 {
     struct plan p = plan_of(s, shuffled, both);
-    const int32_t *at = arena_take(&lane->mem, p.total * sizeof *at);
-    *f = (struct feed){.images = images};
+    const int32_t *at = arena_take(&worker->mem, p.total * sizeof *at);
+    *f = (struct task_batch){.images = images};
     f->support = (struct batch){s->tasks, s->support, NULL};
     f->query = (struct batch){s->tasks, s->query, NULL};
     f->both = (struct batch){s->tasks, s->support + s->query, NULL};
@@ -77,8 +77,8 @@ static void put(int32_t *index, int32_t *label, const struct items *items, int n
     }
 }
 
-static void put_both(int32_t *index, int32_t *label, int32_t *query_label, const struct lesson *e,
-                     int n)
+static void put_both(int32_t *index, int32_t *label, int32_t *query_label,
+                     const struct labelled_task *e, int n)
 {
     int ns = e->support.n;
     struct items rest = e->query;
@@ -108,16 +108,17 @@ static void put_shuffled(int32_t *index, int32_t *label, const int32_t *from_ind
     free(order);
 }
 
-void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shuffled, bool both,
-               const struct lesson *lessons, const struct feed_run *runs, int each)
+void task_batch_fill(struct task_batch *f, struct worker *worker, const struct batch_shape *s,
+                     int shuffled, bool both, const struct labelled_task *labelled,
+                     const struct run_step *runs, int each)
 {
     struct plan p = plan_of(s, shuffled, both);
     int32_t *h = mem_array(p.total, sizeof *h);
     int nb = s->support + s->query, ni = both ? nb : s->support;
     bool equal = true;
     for (int t = 0; t < s->tasks; t++) {
-        const struct lesson *e = &lessons[t];
-        const struct feed_run *run = &runs[t / each];
+        const struct labelled_task *e = &labelled[t];
+        const struct run_step *run = &runs[t / each];
         int32_t *b = h + t * nb;
         memcpy((struct adam_rates *)(h + p.rates) + t, &run->rates, sizeof run->rates);
         h[p.count[0] + (size_t)t] = e->support.n;
@@ -138,7 +139,7 @@ void feed_fill(struct feed *f, struct lane *lane, const struct shape *s, int shu
         }
     }
     const int32_t *device = (const int32_t *)f->rates - p.rates;
-    lane->net->k->upload(lane->dev, (void *)device, h, p.total * sizeof *h);
+    worker->net->k->upload(worker->dev, (void *)device, h, p.total * sizeof *h);
     f->support.count = equal ? NULL : device + p.count[0];
     f->query.count = equal ? NULL : device + p.count[1];
     f->both.count = equal ? NULL : device + p.count[2];

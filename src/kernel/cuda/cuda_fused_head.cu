@@ -1,20 +1,20 @@
-/* cuda_tail.cu - a head's forward pass, its loss, its backward pass, and batch norm backward
+/* cuda_fused_head.cu - a head's forward pass, its loss, its backward pass, and batch norm backward
  * of the conv layer before it, in one launch.
  *
  * A block per task; everything but the gradients stays in shared memory.  Each step is too
  * small to fill even that block: what counts is how few times it waits.
  */
 #include "cuda_dense.cuh"
-#include "cuda_tail_norm.cuh"
+#include "cuda_block_norm.cuh"
 #include "cuda_xent.cuh"
 
 enum {
-    TAIL_WARPS = 16,
-    TAIL_THREADS = TAIL_WARPS * 32,
-    TAIL_STATIC = 4096 /* bytes left for what the kernel declares itself */
+    FUSED_HEAD_WARPS = 16,
+    FUSED_HEAD_THREADS = FUSED_HEAD_WARPS * 32,
+    FUSED_HEAD_STATIC = 4096 /* bytes left for what the kernel declares itself */
 };
 
-struct tail_args {
+struct fused_head_args {
     struct head_args head;
     struct conv_args conv;
     bool early; /* the kernel before has not written the head's weights */
@@ -22,26 +22,26 @@ struct tail_args {
 
 /* In shared memory: the head's input (rows, in), weights and biases; the gradient of its input
  * is batch norm's dout. */
-struct tail {
+struct fused_head {
     float *x, *w, *bias, *logits;
     int32_t *labels;
-    struct tail_norm norm;
+    struct block_norm norm;
 };
 
 /* Lays it out from `at`; returns the floats it takes. */
-static __host__ __device__ __forceinline__ size_t tail_layout(const struct tail_args &a,
-                                                              struct tail *t, float *at)
+static __host__ __device__ __forceinline__ size_t fused_head_layout(const struct fused_head_args &a,
+                                                                    struct fused_head *t, float *at)
 {
     const struct dense_args &k = a.head.dense;
     int rows = k.n * k.in;
     float *from = at;
-    t->norm.threads = TAIL_THREADS;
+    t->norm.threads = FUSED_HEAD_THREADS;
     t->x = at, at += rows;
     t->norm.dout = at, at += rows;
     t->norm.z = at, at += rows;
     t->w = at, at += k.out * k.in;
-    tail_norm_layout(a.conv, &t->norm, at);
-    at += tail_norm_floats(a.conv, TAIL_THREADS);
+    block_norm_layout(a.conv, &t->norm, at);
+    at += block_norm_floats(a.conv, FUSED_HEAD_THREADS);
     t->logits = at, at += k.n * k.out_c;
     t->bias = at, at += k.out;
     t->labels = (int32_t *)at, at += k.n;
@@ -51,22 +51,22 @@ static __host__ __device__ __forceinline__ size_t tail_layout(const struct tail_
 static __device__ __forceinline__ void stage(float *to, const float *from, int floats)
 {
 #pragma unroll 1
-    for (int i = threadIdx.x * 4; i < floats; i += TAIL_THREADS * 4)
+    for (int i = threadIdx.x * 4; i < floats; i += FUSED_HEAD_THREADS * 4)
         copy16(to + i, from + i, true);
 }
 
 /* What single threads read, in warps that have not waited for anything yet: it comes with the
  * rest. */
-static __device__ __forceinline__ void load_few_values(const struct tail_args &a,
-                                                       const struct tail &t, int task, int n)
+static __device__ __forceinline__ void load_few_values(const struct fused_head_args &a,
+                                                       const struct fused_head &t, int task, int n)
 {
     const struct dense_args &k = a.head.dense;
     const int32_t *labels = a.head.xent.labels + (size_t)task * k.n;
 #pragma unroll 1
-    for (int i = threadIdx.x ^ TAIL_THREADS / 2; i < n; i += TAIL_THREADS)
+    for (int i = threadIdx.x ^ FUSED_HEAD_THREADS / 2; i < n; i += FUSED_HEAD_THREADS)
         t.labels[i] = labels[i];
 #pragma unroll 1
-    for (int o = TAIL_THREADS - 1 - threadIdx.x; o < k.out; o += TAIL_THREADS)
+    for (int o = FUSED_HEAD_THREADS - 1 - threadIdx.x; o < k.out; o += FUSED_HEAD_THREADS)
         t.bias[o] = *weights_at(k.theta, task, k.bias + o);
 }
 
@@ -85,13 +85,13 @@ static __device__ __forceinline__ float sum_fours(const float (&v)[4])
 }
 
 /* A warp per image and four classes; padding is zeros. */
-static __device__ __forceinline__ void tail_logits(const struct dense_args &k, const struct tail &t,
-                                                   int task, int n)
+static __device__ __forceinline__ void
+fused_head_logits(const struct dense_args &k, const struct fused_head &t, int task, int n)
 {
     float *out = k.cache.out + (size_t)task * k.n * k.out_c;
     int lane = threadIdx.x % 32, groups = (k.out + 3) / 4;
 #pragma unroll 1
-    for (int at = threadIdx.x / 32; at < n * groups; at += TAIL_WARPS) {
+    for (int at = threadIdx.x / 32; at < n * groups; at += FUSED_HEAD_WARPS) {
         int i = at / groups, o = at % groups * 4, mine = o + lane / 8;
         float sum[4] = {};
 #pragma unroll 1
@@ -106,14 +106,14 @@ static __device__ __forceinline__ void tail_logits(const struct dense_args &k, c
             t.logits[i * k.out_c + mine] = out[i * k.out_c + mine] = y + t.bias[mine];
     }
 #pragma unroll 1
-    for (int at = threadIdx.x; at < n * k.out_c; at += TAIL_THREADS)
+    for (int at = threadIdx.x; at < n * k.out_c; at += FUSED_HEAD_THREADS)
         if (at % k.out_c >= k.out)
             t.logits[at] = out[at] = 0;
 }
 
 /* Four columns of an image's dx. */
-static __device__ __forceinline__ void tail_dx(const struct dense_args &k, const struct tail &t,
-                                               int task, int at)
+static __device__ __forceinline__ void fused_head_dx(const struct dense_args &k,
+                                                     const struct fused_head &t, int task, int at)
 {
     int quads = k.in / 4, image = at / quads, j = at % quads * 4;
     float4 sum = {};
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void tail_dx(const struct dense_args &k, const
 }
 
 /* dw by fours, and the biases': what a step of a thread's first ones reads is asked for early. */
-struct tail_olds {
+struct fused_head_olds {
     struct olds<1, 4> quad;
     struct olds<1, 1> bias;
 };
@@ -135,23 +135,24 @@ static __device__ __forceinline__ void begin_dw(const struct dense_args &k, int 
     sink_begin<1, 4>(k.sink, task, {k.weight + 4 * at}, {at < k.out * (k.in / 4)}, old);
 }
 
-static __device__ __forceinline__ void tail_begin(const struct dense_args &k, int task,
-                                                  struct tail_olds &old)
+static __device__ __forceinline__ void fused_head_begin(const struct dense_args &k, int task,
+                                                        struct fused_head_olds &old)
 {
-    int o = TAIL_THREADS - 1 - threadIdx.x;
+    int o = FUSED_HEAD_THREADS - 1 - threadIdx.x;
     begin_dw(k, task, threadIdx.x, old.quad);
     sink_begin<1, 1>(k.sink, task, {k.bias + o}, {o < k.out}, old.bias);
 }
 
-static __device__ __forceinline__ void tail_dw(const struct dense_args &k, const struct tail &t,
-                                               int task, int n, struct tail_olds &old)
+static __device__ __forceinline__ void fused_head_dw(const struct dense_args &k,
+                                                     const struct fused_head &t, int task, int n,
+                                                     struct fused_head_olds &old)
 {
     int quads = k.in / 4;
 #pragma unroll 1
-    for (int at = threadIdx.x; at < k.out * quads; at += TAIL_THREADS) {
+    for (int at = threadIdx.x; at < k.out * quads; at += FUSED_HEAD_THREADS) {
         int row = at / quads, j = at % quads * 4;
         float4 sum = {};
-        if (at >= TAIL_THREADS)
+        if (at >= FUSED_HEAD_THREADS)
             begin_dw(k, task, at, old.quad);
         for (int i = 0; i < n; i++)
             add4(sum, t.logits[i * k.out_c + row], *(const float4 *)(t.x + i * k.in + j));
@@ -159,9 +160,9 @@ static __device__ __forceinline__ void tail_dw(const struct dense_args &k, const
                        old.quad);
     }
 #pragma unroll 1
-    for (int o = TAIL_THREADS - 1 - threadIdx.x; o < k.out; o += TAIL_THREADS) {
+    for (int o = FUSED_HEAD_THREADS - 1 - threadIdx.x; o < k.out; o += FUSED_HEAD_THREADS) {
         float sum = 0;
-        if (o >= TAIL_THREADS)
+        if (o >= FUSED_HEAD_THREADS)
             sink_begin<1, 1>(k.sink, task, {k.bias + o}, {true}, old.bias);
         for (int i = 0; i < n; i++)
             sum += t.logits[i * k.out_c + o];
@@ -170,16 +171,16 @@ static __device__ __forceinline__ void tail_dw(const struct dense_args &k, const
 }
 
 template <bool FULL>
-static __global__ void __launch_bounds__(TAIL_THREADS, 1)
-    tail_kernel(const __grid_constant__ struct tail_args a)
+static __global__ void __launch_bounds__(FUSED_HEAD_THREADS, 1)
+    fused_head_kernel(const __grid_constant__ struct fused_head_args a)
 {
     extern __shared__ __align__(128) float dynamic[];
-    __shared__ double losses[TAIL_WARPS];
+    __shared__ double losses[FUSED_HEAD_WARPS];
     const struct dense_args &k = a.head.dense;
     const struct conv_args &conv = a.conv;
-    struct tail t;
+    struct fused_head t;
     int task = blockIdx.x;
-    tail_layout(a, &t, dynamic);
+    fused_head_layout(a, &t, dynamic);
     if (!a.early)
         wait_for_previous();
     stage(t.w, weights_at(k.theta, task, k.weight), k.out * k.in);
@@ -192,41 +193,41 @@ static __global__ void __launch_bounds__(TAIL_THREADS, 1)
     t.norm.rank = threadIdx.x;
     stage(t.norm.z, conv.cache.z + (size_t)task * k.n * k.in, n * k.in);
     copies_end();
-    load_tail_norm(conv, t.norm);
+    load_block_norm(conv, t.norm);
     load_few_values(a, t, task, n);
     copies_wait<0>();
     __syncthreads();
-    tail_logits(k, t, task, n);
+    fused_head_logits(k, t, task, n);
     __syncthreads();
-    xent_rows<TAIL_WARPS>(a.head.xent, task, t.labels, t.logits, losses);
+    xent_rows<FUSED_HEAD_WARPS>(a.head.xent, task, t.labels, t.logits, losses);
     __syncthreads();
 #pragma unroll 1
-    for (int at = threadIdx.x; at < n * (k.in / 4); at += TAIL_THREADS)
-        tail_dx(k, t, task, at);
-    struct tail_olds old;
-    tail_begin(k, task, old);
-    tail_norm_back<FULL>(conv, t.norm);
-    tail_dw(k, t, task, n, old);
-    if (threadIdx.x == TAIL_THREADS - 1)
-        put_loss<TAIL_WARPS>(losses, a.head.xent.loss + task);
+    for (int at = threadIdx.x; at < n * (k.in / 4); at += FUSED_HEAD_THREADS)
+        fused_head_dx(k, t, task, at);
+    struct fused_head_olds old;
+    fused_head_begin(k, task, old);
+    block_norm_back<FULL>(conv, t.norm);
+    fused_head_dw(k, t, task, n, old);
+    if (threadIdx.x == FUSED_HEAD_THREADS - 1)
+        put_loss<FUSED_HEAD_WARPS>(losses, a.head.xent.loss + task);
 }
 
 /* What fits a block. */
-extern "C" bool cuda_tail(struct device *d, const struct head_args *head, int tasks,
-                          const struct conv_args *conv)
+extern "C" bool cuda_fused_head(struct device *d, const struct head_args *head, int tasks,
+                                const struct conv_args *conv)
 {
-    struct tail_args a = {*head, *conv, after_forward(d)};
-    struct tail t;
+    struct fused_head_args a = {*head, *conv, after_forward(d)};
+    struct fused_head t;
     const struct dense_args &k = head->dense;
-    size_t bytes = tail_layout(a, &t, NULL) * sizeof(float);
-    if (!tail_norm_fits(conv, TAIL_THREADS) || bytes > (size_t)d->shared_max - TAIL_STATIC ||
-        conv->tasks != tasks || conv->n != k.n || conv->count != k.count ||
-        conv->cache.dout != k.dx)
+    size_t bytes = fused_head_layout(a, &t, NULL) * sizeof(float);
+    if (!block_norm_fits(conv, FUSED_HEAD_THREADS) ||
+        bytes > (size_t)d->shared_max - FUSED_HEAD_STATIC || conv->tasks != tasks ||
+        conv->n != k.n || conv->count != k.count || conv->cache.dout != k.dx)
         return false;
-    struct grid g = {.x = (unsigned)tasks, .threads = TAIL_THREADS, .shared = bytes};
+    struct grid g = {.x = (unsigned)tasks, .threads = FUSED_HEAD_THREADS, .shared = bytes};
     cuda_launch(d,
-                in_fp32(d, &conv->l) ? (const void *)tail_kernel<true>
-                                     : (const void *)tail_kernel<false>,
-                g, &a, "tail");
+                in_fp32(d, &conv->l) ? (const void *)fused_head_kernel<true>
+                                     : (const void *)fused_head_kernel<false>,
+                g, &a, "fused head");
     return true;
 }

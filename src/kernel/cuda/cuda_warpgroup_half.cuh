@@ -1,12 +1,13 @@
-/* cuda_group_half.cuh - how dX and dW by warpgroups are shared by blocks: two for each, of a task.
+/* cuda_warpgroup_half.cuh - how dX and dW by warpgroups are shared by blocks: two for each, of a
+ * task.
  *
  * Of 64 input channels each has half, of 32 each has half of the images.  In a block some
  * warpgroups multiply, others stage or have the copy engine stage.  Where there are more tasks
  * than blocks, a block goes on to another task: what is staged runs ahead of what is multiplied
  * and written.
  */
-#ifndef CUDA_GROUP_HALF_CUH
-#define CUDA_GROUP_HALF_CUH
+#ifndef CUDA_WARPGROUP_HALF_CUH
+#define CUDA_WARPGROUP_HALF_CUH
 
 #include "cuda_cells.cuh"
 

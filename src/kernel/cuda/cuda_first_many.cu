@@ -1,4 +1,4 @@
-/* cuda_first_crowd.cu - Omniglot's first layer backward, of many tasks (cuda_first.cuh has the
+/* cuda_first_many.cu - Omniglot's first layer backward, of many tasks (cuda_first.cuh has the
  * formulas): a block has all channels of a task, and goes on to the next.
  *
  * One warp stages: an image at a time, the copy engine brings dout and which units are on, the
@@ -11,7 +11,7 @@
 
 using W = window<0>;
 
-struct crowd_args {
+struct many_args {
     CUtensorMap dout;
     struct conv_args layer;
 };
@@ -19,7 +19,7 @@ struct crowd_args {
 enum {
     MULTIPLIERS = 16, /* warps */
     SHARES = 8,       /* of an image's pixels, for each half of the channels */
-    CROWD_THREADS = (MULTIPLIERS + 1) * 32,
+    MANY_THREADS = (MULTIPLIERS + 1) * 32,
     SLOTS = 3,
     PIXELS = W::K::conv_h * W::K::conv_w,
     STEPS = (PIXELS + 7) / 8,
@@ -27,9 +27,10 @@ enum {
     SUMS = FIRST_SLICE * W::side /* of a warp */
 };
 
-/* What a block has in shared memory: bytes from its beginning.  A stage is dout, by halves of the
- * channels, sorted rows of them (cuda_cells.cuh), words of which units are on, and the picture. */
-struct crowd_room {
+/* What a block has in shared memory: bytes from its beginning.  A stage is dout, by the two halves
+ * of the channels, sorted rows of them (cuda_cells.cuh), words of which units are on, and the
+ * picture. */
+struct many_room {
     static constexpr int half = STEPS * 8 * ROW, dout = 2 * half;
     static constexpr int words = STEPS * 8 * 2, on = SLOTS * dout;
     static constexpr int pictures = on + SLOTS * words * 4;
@@ -72,7 +73,7 @@ static __device__ __forceinline__ struct place next_of(const struct conv_args &a
 static __device__ __forceinline__ void stage_early(const struct conv_args &a, const struct place &p,
                                                    int i, char *shared, struct ring<SLOTS> *ring)
 {
-    using R = crowd_room;
+    using R = many_room;
     uint64_t *made = &ring->made[i % SLOTS];
     int image = p.task * a.n + p.image, lane = threadIdx.x % 32;
     float *picture = (float *)(shared + R::pictures) + i % SLOTS * PLAIN_FLOATS;
@@ -89,10 +90,10 @@ static __device__ __forceinline__ void stage_early(const struct conv_args &a, co
     __syncwarp();
 }
 
-static __device__ __forceinline__ void stage_dout(const struct crowd_args &c, const struct place &p,
+static __device__ __forceinline__ void stage_dout(const struct many_args &c, const struct place &p,
                                                   int i, char *shared, struct ring<SLOTS> *ring)
 {
-    using R = crowd_room;
+    using R = many_room;
     uint32_t to = shared_address(shared) + i % SLOTS * R::dout;
     if (threadIdx.x % 32 == 0)
         for (int h = 0; h < 2; h++)
@@ -100,7 +101,7 @@ static __device__ __forceinline__ void stage_dout(const struct crowd_args &c, co
                      &ring->made[i % SLOTS]);
 }
 
-static __device__ __forceinline__ void stage_all(const struct crowd_args &c,
+static __device__ __forceinline__ void stage_all(const struct many_args &c,
                                                  const struct conv_args &a, struct place first,
                                                  char *shared, struct ring<SLOTS> *ring)
 {
@@ -121,12 +122,12 @@ static __device__ __forceinline__ void stage_all(const struct crowd_args &c,
  * their units is on. */
 static __device__ __forceinline__ void zero_borders(char *shared)
 {
-    using R = crowd_room;
+    using R = many_room;
     float *pictures = (float *)(shared + R::pictures);
     uint32_t *on = (uint32_t *)(shared + R::on);
-    for (int i = threadIdx.x; i < SLOTS * PLAIN_FLOATS; i += CROWD_THREADS)
+    for (int i = threadIdx.x; i < SLOTS * PLAIN_FLOATS; i += MANY_THREADS)
         pictures[i] = 0;
-    for (int i = threadIdx.x; i < SLOTS * (R::words - 2 * PIXELS); i += CROWD_THREADS)
+    for (int i = threadIdx.x; i < SLOTS * (R::words - 2 * PIXELS); i += MANY_THREADS)
         on[i % SLOTS * R::words + 2 * PIXELS + i / SLOTS] = 0;
 }
 
@@ -253,7 +254,7 @@ static __device__ __forceinline__ void finish_task(const struct conv_args &a, in
                                                    int first, char *shared,
                                                    struct ring<SLOTS> *ring)
 {
-    using R = crowd_room;
+    using R = many_room;
     enum { AT_ONCE = MULTIPLIERS * 2, TURNS = W::K::filters / AT_ONCE };
     int warp = threadIdx.x / 32, half = warp / SHARES;
     float acc[TILES][2][4] = {}, *sums = (float *)(shared + R::sums);
@@ -285,8 +286,8 @@ static __device__ __forceinline__ void finish_task(const struct conv_args &a, in
 
 /* ---- the kernel ---- */
 
-static __global__ void __launch_bounds__(CROWD_THREADS, 1)
-    first_crowd_kernel(const __grid_constant__ struct crowd_args given)
+static __global__ void __launch_bounds__(MANY_THREADS, 1)
+    first_many_kernel(const __grid_constant__ struct many_args given)
 {
     extern __shared__ __align__(128) float dynamic[];
     __shared__ struct ring<SLOTS> ring;
@@ -310,11 +311,11 @@ static __global__ void __launch_bounds__(CROWD_THREADS, 1)
 }
 
 /* Launches it where there are enough tasks, and the layer is Omniglot's. */
-extern "C" bool cuda_first_crowd(struct device *d, const struct conv_args *a)
+extern "C" bool cuda_first_many(struct device *d, const struct conv_args *a)
 {
-    struct crowd_args c;
+    struct many_args c;
     int tasks = d->tasks ? d->tasks : a->tasks, blocks = d->blocks / 2;
-    if (!first_crowd(d, tasks) || a->n == 0 || !fixed<fix_norm<0>>(a))
+    if (!first_many(d, tasks) || a->n == 0 || !fixed<fix_norm<0>>(a))
         return false;
     memset(&c, 0, sizeof c);
     memcpy(&c.layer, a, sizeof *a);
@@ -327,8 +328,8 @@ extern "C" bool cuda_first_crowd(struct device *d, const struct conv_args *a)
     cuda_map(d, &dout, &c.dout);
     struct grid g = {.x = (unsigned)min(a->tasks, blocks),
                      .y = 1,
-                     .threads = CROWD_THREADS,
-                     .shared = crowd_room::bytes};
-    cuda_launch(d, (const void *)first_crowd_kernel, g, &c, "first backward");
+                     .threads = MANY_THREADS,
+                     .shared = many_room::bytes};
+    cuda_launch(d, (const void *)first_many_kernel, g, &c, "first backward");
     return true;
 }

@@ -1,11 +1,11 @@
-/* cuda_tail_norm.cuh - batch norm backward of a layer that does not pool, by some threads of
+/* cuda_block_norm.cuh - batch norm backward of a layer that does not pool, by some threads of
  * one block, which has just made its dout: with what a loss ends in, in one launch.
  *
  * The formulas are those of cuda_norm_back.cuh.  All that is read lies in shared memory: here
  * it is latency that counts.
  */
-#ifndef CUDA_TAIL_NORM_CUH
-#define CUDA_TAIL_NORM_CUH
+#ifndef CUDA_BLOCK_NORM_CUH
+#define CUDA_BLOCK_NORM_CUH
 
 #include "cuda_norm_back.cuh"
 
@@ -14,27 +14,27 @@ enum { SHARERS = 4 }; /* threads that add up a channel: of 64 channels all have 
 /* A batch and its threads.  In shared memory: dout and z (pixels, channels); of a channel batch
  * norm's parameters and their gradients, and its sums by lane (2, lanes, channels).  All by
  * fours of channels, so everything begins at 16 bytes. */
-struct tail_norm {
+struct block_norm {
     int task, n;       /* n: images */
     int rank, threads; /* this one among those that work on it */
     float *dout, *z;
     float *mu, *s, *scale, *beta, *c1, *c2, *dbeta, *dgamma, *sums;
 };
 
-static __host__ __device__ __forceinline__ int tail_lanes(int channels, int threads)
+static __host__ __device__ __forceinline__ int block_norm_lanes(int channels, int threads)
 {
     return threads / (channels / 4); /* pixels at once */
 }
 
-static __host__ __device__ __forceinline__ size_t tail_norm_floats(const struct conv_args &a,
-                                                                   int threads)
+static __host__ __device__ __forceinline__ size_t block_norm_floats(const struct conv_args &a,
+                                                                    int threads)
 {
-    return 8 * (size_t)a.out_rows + 2 * (size_t)tail_lanes(a.out_c, threads) * a.out_c;
+    return 8 * (size_t)a.out_rows + 2 * (size_t)block_norm_lanes(a.out_c, threads) * a.out_c;
 }
 
 /* Lays out those floats: what follows dout and z. */
-static __host__ __device__ __forceinline__ void tail_norm_layout(const struct conv_args &a,
-                                                                 struct tail_norm *t, float *at)
+static __host__ __device__ __forceinline__ void block_norm_layout(const struct conv_args &a,
+                                                                  struct block_norm *t, float *at)
 {
     t->mu = at;
     t->s = t->mu + a.out_rows;
@@ -48,13 +48,13 @@ static __host__ __device__ __forceinline__ void tail_norm_layout(const struct co
 }
 
 /* Whether the threads and the layer are made for it. */
-static inline bool tail_norm_fits(const struct conv_args *a, int threads)
+static inline bool block_norm_fits(const struct conv_args *a, int threads)
 {
     return a->out_c / 4 <= threads && a->stat > 0 && !a->l.pool && !a->v.at;
 }
 
-static __device__ __forceinline__ void load_tail_norm(const struct conv_args &a,
-                                                      const struct tail_norm &t)
+static __device__ __forceinline__ void load_block_norm(const struct conv_args &a,
+                                                       const struct block_norm &t)
 {
 #pragma unroll 1
     for (int c = t.rank; c < a.out_c; c += t.threads) {
@@ -69,7 +69,7 @@ static __device__ __forceinline__ void load_tail_norm(const struct conv_args &a,
     }
 }
 
-static __device__ __forceinline__ void take_few(struct few<4> &f, const struct tail_norm &t, int c)
+static __device__ __forceinline__ void take_few(struct few<4> &f, const struct block_norm &t, int c)
 {
     take4(f.mu, t.mu + c);
     take4(f.s, t.s + c);
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void take_few(struct few<4> &f, const struct t
     take4(f.c2, t.c2 + c);
 }
 
-static __device__ __forceinline__ void take_pixel(struct reading<1> &r, const struct tail_norm &t,
+static __device__ __forceinline__ void take_pixel(struct reading<1> &r, const struct block_norm &t,
                                                   int at)
 {
     r.at[0] = 0;
@@ -89,10 +89,10 @@ static __device__ __forceinline__ void take_pixel(struct reading<1> &r, const st
 
 /* A thread's sums over its pixels of dy and dy xh, 4 channels. */
 static __device__ __forceinline__ void sum_pixels(const struct conv_args &a,
-                                                  const struct tail_norm &t, int pixels)
+                                                  const struct block_norm &t, int pixels)
 {
     int quads = a.out_c / 4, c = t.rank % quads * 4, lane = t.rank / quads;
-    int lanes = tail_lanes(a.out_c, t.threads);
+    int lanes = block_norm_lanes(a.out_c, t.threads);
     float sum[3][4] = {};
     struct few<4> f;
     if (lane >= lanes)
@@ -111,9 +111,9 @@ static __device__ __forceinline__ void sum_pixels(const struct conv_args &a,
 
 /* A channel's sums, by SHARERS threads, and what follows from them; of padding, zeros. */
 static __device__ __forceinline__ void set_channels(const struct conv_args &a,
-                                                    const struct tail_norm &t, int stat)
+                                                    const struct block_norm &t, int stat)
 {
-    int lanes = tail_lanes(a.out_c, t.threads), share = t.rank % SHARERS;
+    int lanes = block_norm_lanes(a.out_c, t.threads), share = t.rank % SHARERS;
     double over = stat > 0 ? 1 / ((double)stat * a.l.conv_h * a.l.conv_w) : 0;
 #pragma unroll 1
     for (int c0 = 0; c0 < a.out_rows; c0 += t.threads / SHARERS) {
@@ -138,7 +138,7 @@ static __device__ __forceinline__ void set_channels(const struct conv_args &a,
 
 /* The parameters' gradients, from channel c on, for which `old` has been read. */
 static __device__ __forceinline__ void
-sink_channels(const struct conv_args &a, const struct tail_norm &t, int c, channel_olds &old)
+sink_channels(const struct conv_args &a, const struct block_norm &t, int c, channel_olds &old)
 {
 #pragma unroll 1
     for (; c < a.out_rows; c += t.threads) {
@@ -149,11 +149,11 @@ sink_channels(const struct conv_args &a, const struct tail_norm &t, int c, chann
 }
 
 template <bool FULL>
-static __device__ __forceinline__ void put_dz(const struct conv_args &a, const struct tail_norm &t,
+static __device__ __forceinline__ void put_dz(const struct conv_args &a, const struct block_norm &t,
                                               int pixels, int counted)
 {
     int quads = a.out_c / 4, c = t.rank % quads * 4, lane = t.rank / quads;
-    int lanes = tail_lanes(a.out_c, t.threads);
+    int lanes = block_norm_lanes(a.out_c, t.threads);
     float *dz = a.cache.dz + (size_t)t.task * a.n * a.l.conv_h * a.l.conv_w * a.out_c + c;
     struct few<4> f;
     if (lane >= lanes)
@@ -172,8 +172,8 @@ static __device__ __forceinline__ void put_dz(const struct conv_args &a, const s
 /* The whole block calls it, some threads for one batch and some perhaps for another, when all
  * of dout is there. */
 template <bool FULL>
-static __device__ __forceinline__ void tail_norm_back(const struct conv_args &a,
-                                                      const struct tail_norm &t)
+static __device__ __forceinline__ void block_norm_back(const struct conv_args &a,
+                                                       const struct block_norm &t)
 {
     int plane = a.l.conv_h * a.l.conv_w, stat = min(a.stat, t.n);
     int c = t.threads - 1 - t.rank; /* the last threads have fewest pixels */

@@ -1,4 +1,4 @@
-/* cuda_group_forward.cu - a conv block forward by warpgroups: convolution, statistics,
+/* cuda_warpgroup_forward.cu - a conv block forward by warpgroups: convolution, statistics,
  * normalisation and ReLU, for the shapes of Conv4 after the first layer.
  *
  * A block has a slice of a task's channels and a part of its images; parts are a cluster.  One
@@ -113,8 +113,8 @@ static __device__ __forceinline__ void multiply_chunk(uint64_t a, uint64_t b,
         int tap = i / 2 % 9, c = i / 18 * 16 + i % 2 * 8;
 #pragma unroll
         for (int t = 0; t < C::tiles; t++)
-            group_mma(acc[t], a + ((C::tap(tap) + t * TILE) * ROW_UNITS + c / 4),
-                      b + (i / 4 * BOX_UNITS + i % 4 * 2));
+            warpgroup_mma(acc[t], a + ((C::tap(tap) + t * TILE) * ROW_UNITS + c / 4),
+                          b + (i / 4 * BOX_UNITS + i % 4 * 2));
     }
 }
 
@@ -177,11 +177,11 @@ multiply_images(const struct unit &u, int before, int turn, int counted, float *
                                       sorted_rows(shared + c * 9 * R::box), acc);
             group_ends();
             if (c > 0) {
-                group_wait<1>();
+                warpgroup_wait<1>();
                 ring_free(&bars->ring, item - 1);
             }
         }
-        group_wait<0>();
+        warpgroup_wait<0>();
         ring_free(&bars->ring, item - 1);
 #pragma unroll
         for (int t = 0; t < C::tiles; t++)

@@ -1,5 +1,5 @@
-/* walk.c - walking archives with libarchive, and folders with fts(3). */
-#include "data/walk.h"
+/* file_iter.c - walking archives with libarchive, and folders with fts(3). */
+#include "data/file_iter.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -19,7 +19,7 @@
 
 enum { BLOCK = 64 << 10 };
 
-struct walk {
+struct file_iter {
     char *path, *place;
     double total; /* bytes of the archive */
     FTS *folder;  /* one of these two is set */
@@ -29,7 +29,7 @@ struct walk {
 #endif
 };
 
-static void set_place(struct walk *w, const char *name)
+static void set_place(struct file_iter *w, const char *name)
 {
     free(w->place);
     w->place = !name       ? mem_string(w->path)
@@ -37,14 +37,14 @@ static void set_place(struct walk *w, const char *name)
                            : mem_print("%s: %s", w->path, name);
 }
 
-const char *walk_place(struct walk *w)
+const char *file_iter_place(struct file_iter *w)
 {
     return w->place;
 }
 
-static struct walk *new_walk(const char *path)
+static struct file_iter *new_file_iter(const char *path)
 {
-    struct walk *w = mem_alloc(sizeof *w);
+    struct file_iter *w = mem_alloc(sizeof *w);
     w->path = mem_string(path);
     w->fd = -1;
     set_place(w, NULL);
@@ -58,7 +58,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static int open_folder(struct walk *w)
+static int open_folder(struct file_iter *w)
 {
     char *paths[] = {w->path, NULL};
     w->folder = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
@@ -66,14 +66,14 @@ static int open_folder(struct walk *w)
                      : fail(METE_EIO, "cannot read the folder %s: %s", w->path, strerror(errno));
 }
 
-static void close_file(struct walk *w)
+static void close_file(struct file_iter *w)
 {
     if (w->fd >= 0)
         close(w->fd);
     w->fd = -1;
 }
 
-static int next_in_folder(struct walk *w, const char **name)
+static int next_in_folder(struct file_iter *w, const char **name)
 {
     close_file(w);
     size_t root = strlen(w->path);
@@ -103,7 +103,7 @@ static int next_in_folder(struct walk *w, const char **name)
     }
 }
 
-static int64_t read_file(struct walk *w, void *to, size_t size)
+static int64_t read_file(struct file_iter *w, void *to, size_t size)
 {
     for (;;) {
         ssize_t n = read(w->fd, to, size);
@@ -119,32 +119,32 @@ static int64_t read_file(struct walk *w, void *to, size_t size)
 #ifdef METE_HAVE_ARCHIVE
 
 /* libarchive's words, without the trailing newline some have. */
-static const char *reason(struct walk *w)
+static const char *reason(struct file_iter *w)
 {
     const char *text = archive_error_string(w->archive);
     return text ? text : "the archive is damaged";
 }
 
-static void new_archive(struct walk *w)
+static void new_archive(struct file_iter *w)
 {
     w->archive = archive_read_new();
     archive_read_support_filter_all(w->archive);
 }
 
 /* Zip files only with the directory at their end, so that one cut short is refused. */
-static void support_archives(struct walk *w)
+static void support_archives(struct file_iter *w)
 {
     new_archive(w);
     archive_read_support_format_tar(w->archive);
     archive_read_support_format_zip_seekable(w->archive);
 }
 
-static int not_an_archive(struct walk *w)
+static int not_an_archive(struct file_iter *w)
 {
     return fail(METE_EFORMAT, "%s: not an archive that can be read: %s", w->path, reason(w));
 }
 
-static int open_archive(struct walk *w)
+static int open_archive(struct file_iter *w)
 {
     support_archives(w);
     if (archive_read_open_filename(w->archive, w->path, BLOCK) != ARCHIVE_OK)
@@ -152,7 +152,7 @@ static int open_archive(struct walk *w)
     return 0;
 }
 
-static int open_raw(struct walk *w)
+static int open_raw(struct file_iter *w)
 {
     new_archive(w);
     archive_read_support_format_raw(w->archive);
@@ -162,21 +162,21 @@ static int open_raw(struct walk *w)
     return 0;
 }
 
-int walk_open_memory(struct walk **out, const char *name, const void *data, size_t size)
+int file_iter_open_memory(struct file_iter **out, const char *name, const void *data, size_t size)
 {
-    struct walk *w = new_walk(name);
+    struct file_iter *w = new_file_iter(name);
     support_archives(w);
     w->total = (double)size;
     if (archive_read_open_memory(w->archive, data, size) != ARCHIVE_OK) {
         int err = not_an_archive(w);
-        walk_close(w);
+        file_iter_close(w);
         return err;
     }
     *out = w;
     return 0;
 }
 
-static int next_in_archive(struct walk *w, const char **name)
+static int next_in_archive(struct file_iter *w, const char **name)
 {
     for (;;) {
         struct archive_entry *entry = NULL;
@@ -201,7 +201,7 @@ static int next_in_archive(struct walk *w, const char **name)
     }
 }
 
-static int64_t read_archive(struct walk *w, void *to, size_t size)
+static int64_t read_archive(struct file_iter *w, void *to, size_t size)
 {
     for (;;) {
         la_ssize_t n = archive_read_data(w->archive, to, size);
@@ -212,7 +212,7 @@ static int64_t read_archive(struct walk *w, void *to, size_t size)
     }
 }
 
-void walk_progress(struct walk *w, double *done, double *total)
+void file_iter_progress(struct file_iter *w, double *done, double *total)
 {
     *done = w->archive ? (double)archive_filter_bytes(w->archive, -1) : 0;
     *total = w->total;
@@ -226,37 +226,37 @@ static int missing(const char *path)
                 path);
 }
 
-static int open_archive(struct walk *w)
+static int open_archive(struct file_iter *w)
 {
     return missing(w->path);
 }
 
-static int open_raw(struct walk *w)
+static int open_raw(struct file_iter *w)
 {
     w->fd = open(w->path, O_RDONLY | O_CLOEXEC);
     return w->fd < 0 ? fail(METE_EIO, "cannot read %s: %s", w->path, strerror(errno)) : 0;
 }
 
-int walk_open_memory(struct walk **out, const char *name, const void *data, size_t size)
+int file_iter_open_memory(struct file_iter **out, const char *name, const void *data, size_t size)
 {
     (void)out, (void)data, (void)size;
     return missing(name);
 }
 
 /* A walk over one plain file. */
-static int next_in_archive(struct walk *w, const char **name)
+static int next_in_archive(struct file_iter *w, const char **name)
 {
     *name = w->total >= 0 ? w->path : NULL;
     w->total = -1;
     return 0;
 }
 
-static int64_t read_archive(struct walk *w, void *to, size_t size)
+static int64_t read_archive(struct file_iter *w, void *to, size_t size)
 {
     return read_file(w, to, size);
 }
 
-void walk_progress(struct walk *w, double *done, double *total)
+void file_iter_progress(struct file_iter *w, double *done, double *total)
 {
     (void)w;
     *done = *total = 0;
@@ -266,64 +266,64 @@ void walk_progress(struct walk *w, double *done, double *total)
 
 /* ---- both ---- */
 
-static int open_path(struct walk **out, const char *path, bool plain)
+static int open_path(struct file_iter **out, const char *path, bool plain)
 {
     struct stat st;
     if (stat(path, &st) != 0)
         return fail(METE_EIO, "cannot read %s: %s", path, strerror(errno));
-    struct walk *w = new_walk(path);
+    struct file_iter *w = new_file_iter(path);
     w->total = (double)st.st_size;
     int err = plain && S_ISDIR(st.st_mode) ? fail(METE_EINVAL, "%s is a folder, not a file", path)
               : plain                      ? open_raw(w)
               : S_ISDIR(st.st_mode)        ? open_folder(w)
                                            : open_archive(w);
     if (err) {
-        walk_close(w);
+        file_iter_close(w);
         return err;
     }
     *out = w;
     return 0;
 }
 
-int walk_open(struct walk **out, const char *path)
+int file_iter_open(struct file_iter **out, const char *path)
 {
     return open_path(out, path, false);
 }
 
-int walk_open_plain(struct walk **out, const char *path)
+int file_iter_open_plain(struct file_iter **out, const char *path)
 {
     int err = open_path(out, path, true);
     if (err)
         return err;
     const char *name;
-    err = walk_next(*out, &name);
+    err = file_iter_next(*out, &name);
     set_place(*out, NULL); /* the file itself: no name within it */
     if (!err && !name)
         err = fail(METE_EFORMAT, "%s is empty", path);
     if (err) {
-        walk_close(*out);
+        file_iter_close(*out);
         *out = NULL;
     }
     return err;
 }
 
-int walk_next(struct walk *w, const char **name)
+int file_iter_next(struct file_iter *w, const char **name)
 {
     return w->folder ? next_in_folder(w, name) : next_in_archive(w, name);
 }
 
-int64_t walk_read(void *walk, void *to, size_t size)
+int64_t file_iter_read(void *file_iter, void *to, size_t size)
 {
-    struct walk *w = walk;
+    struct file_iter *w = file_iter;
     return w->folder ? read_file(w, to, size) : read_archive(w, to, size);
 }
 
-int walk_read_all(struct walk *w, size_t limit, void **data, size_t *size)
+int file_iter_read_all(struct file_iter *w, size_t limit, void **data, size_t *size)
 {
     size_t room = 16 << 10, used = 0;
     char *buffer = mem_grow(NULL, room, 1);
     for (;;) {
-        int64_t n = walk_read(w, buffer + used, room - used);
+        int64_t n = file_iter_read(w, buffer + used, room - used);
         if (n < 0) {
             free(buffer);
             return (int)n;
@@ -343,7 +343,7 @@ int walk_read_all(struct walk *w, size_t limit, void **data, size_t *size)
     return 0;
 }
 
-void walk_close(struct walk *w)
+void file_iter_close(struct file_iter *w)
 {
     if (!w)
         return;
