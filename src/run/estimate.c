@@ -87,7 +87,7 @@ static void add_up(const struct experiment *x, const struct rates *r, struct est
     out->tasks = cap > 0 ? (int64_t)(cap / (double)per_task) : (int64_t)s->steps * s->meta_batch;
     out->labels = out->tasks * per_task;
     double batch = cap > 0 && out->tasks < s->meta_batch ? (double)out->tasks : s->meta_batch;
-    double validations = ceil(steps / s->validate_every);
+    double validations = 1 + ceil(steps / s->validate_every); /* one before the first step */
     struct batch_shape shape = {1, tasks_max_labels(x->train), tasks_max_query(x->train)};
     out->flops = steps * batch * engine_flops(x->engine, &shape);
     out->training = steps * batch * r->train + (double)out->tasks * r->buy;

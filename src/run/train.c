@@ -119,19 +119,26 @@ static int save(struct trainer *t)
     return err;
 }
 
+/* The mean loss of the updates since the last call, and whether they went well. */
+static int training_loss(struct trainer *t, double *loss)
+{
+    int err = engine_losses(t->engine, true, loss);
+    if (!err && !isfinite(*loss))
+        err = diverged(t, *loss);
+    if (!err && !engine_finite(t->engine))
+        err = diverged(t, NAN);
+    return err;
+}
+
+/* Also before the first update: how far training brings a model needs a start. */
 static int validate(struct trainer *t)
 {
     struct score score;
     struct ledger_totals totals = ledger_totals(t->ledger);
-    double loss;
-    int err = engine_losses(t->engine, true, &loss);
-    if (err)
-        return err;
-    if (!isfinite(loss))
-        return diverged(t, loss);
-    if (!engine_finite(t->engine))
-        return diverged(t, NAN);
-    err = evaluate(t->engine, &t->validation, &score);
+    double loss = NAN;
+    int err = t->step > 0 ? training_loss(t, &loss) : 0;
+    if (!err)
+        err = evaluate(t->engine, &t->validation, &score);
     if (err)
         return err;
     t->history = mem_grow(t->history, (size_t)t->n_history + 1, sizeof *t->history);
@@ -151,7 +158,7 @@ static int validate(struct trainer *t)
         t->best_accuracy = score.accuracy;
     }
     score_release(&score);
-    return t->folder ? save(t) : 0;
+    return t->folder && t->step > 0 ? save(t) : 0;
 }
 
 /* The loss is looked at now and then: a run that has diverged should not go on for long, and
@@ -193,7 +200,10 @@ int train(struct trainer *t)
         return err;
     struct labelled_task *labelled = mem_array((size_t)batch, sizeof *labelled);
     struct episode *fresh = mem_array((size_t)batch, sizeof *fresh);
-    err = train_steps(t, labelled, fresh);
+    if (t->step == 0)
+        err = validate(t);
+    if (!err)
+        err = train_steps(t, labelled, fresh);
     engine_leave(t->engine);
     free(labelled);
     free(fresh);

@@ -10,6 +10,8 @@ suite="tests/suites/tiny.yaml ${SUITE_SET:-}"
 ok "one thread" "$METE" run $suite --db "$tmp/one.db" --threads 1
 results_of "$tmp/one.db" >"$tmp/one"
 same "all runs are done" 12 "$(grep -c '^run|.*|done$' "$tmp/one")"
+same "every curve starts before the first step, with no label bought and no loss" 12 \
+    "$(sqlite3 "$tmp/one.db" "SELECT count(*) FROM checkpoints WHERE step = 0 AND labels_used = 0 AND train_loss IS NULL")"
 
 for threads in 2 4; do
     ok "$threads threads" "$METE" run $suite --db "$tmp/$threads.db" --threads $threads
