@@ -171,7 +171,7 @@ struct mete_speed_options {
 struct mete_speed {
     const char *device;
     int threads, meta_batch;
-    double tasks_per_s; /* by the median step: gradients, their sum and the optimiser; of all runs */
+    double tasks_per_s; /* of all runs, by the median step: gradients, their sum, the optimiser */
     double gflop_per_task, gflops;
     double peak_gflops, fraction_of_peak; /* of one thread's fused multiply-adds; 0: not known */
     size_t bytes_planned, bytes_peak;
@@ -235,9 +235,9 @@ struct mete_run_options {
     const char *device;
     const char *const *set;
     const char *const *only; /* NULL, or "key=pattern"s that a run must fit; NULL at the end */
-    int seeds;                                                       /* 0: the suite's */
-    int threads;                                                     /* 0: one per core */
-    int together; /* on a GPU: so many runs of equal shape share launches; 0: none */
+    int seeds;               /* 0: the suite's */
+    int threads;             /* 0: one per core */
+    int together;            /* on a GPU: so many runs of equal shape share launches; 0: none */
     bool dry_run, print_config, retry;                               /* retry: failed runs again */
     void (*planned)(void *user, const struct mete_planned_run *run); /* dry_run */
     void (*config)(void *user, const char *text);                    /* print_config */
@@ -319,10 +319,10 @@ bool mete_bound_note(const struct mete_bound_setting *s, int i, const char **id,
 
 /* ---- what stability and smoothness really are (docs/theory.md) ---- */
 
-struct mete_study { /* what is looked at; tasks come from the benchmark's training part */
-    const char *bench;                         /* its budget says how many tasks, unless `tasks` does */
+struct mete_study {    /* what is looked at; tasks come from the benchmark's training part */
+    const char *bench; /* its budget says how many tasks, unless `tasks` does */
     const char *method, *net, *labels, *device; /* NULL: maml, conv4, random, cpu */
-    const char *const *set;                    /* "key=value", NULL at the end; may be NULL */
+    const char *const *set;                     /* "key=value", NULL at the end; may be NULL */
     uint64_t seed;
     int threads;     /* 0: one per core */
     int tasks;       /* n; 0: as many as the budget pays for */
@@ -348,10 +348,10 @@ struct mete_stability {
     double exceeding; /* with 95 % confidence, at most this share of tasks moves R by more */
     double outer_l, outer_gamma, inner_l, inner_gamma; /* NaN where there is no such loop */
     struct mete_measured objective, risk; /* of A(D): what it minimised; on fresh tasks */
-    double gap, gap_half;               /* risk - objective, which the theory bounds */
-    double gap_outer, gap_inner;        /* its part between tasks, and within a task */
-    struct mete_bound by_beta; /* Theorem 1 or 2 with the measured stability */
-    struct mete_bound by_lemma; /* Theorem 3 with the measured constants, c = lr T */
+    double gap, gap_half;                 /* risk - objective, which the theory bounds */
+    double gap_outer, gap_inner;          /* its part between tasks, and within a task */
+    struct mete_bound by_beta;            /* Theorem 1 or 2 with the measured stability */
+    struct mete_bound by_lemma;           /* Theorem 3 with the measured constants, c = lr T */
 };
 int mete_stability(const struct mete_study *o, struct mete_stability *out);
 
@@ -376,7 +376,7 @@ struct mete_drift {
     double deviation, deviation_half; /* |u / (lr T) - G| / |G| */
     double raw;                       /* |u - G| / |G|: as the appendix writes it */
     double summed;                    /* |u / lr - G| / |G| */
-    double bound;                     /* the appendix's on that: (1 - lr lambda) max|g| (T - 1) / |G| */
+    double bound;        /* the appendix's on that: (1 - lr lambda) max|g| (T - 1) / |G| */
     double left_printed; /* of u / lr - G after the appendix's (I - lr H)(g(0) + … + g(T-2)) */
     double left_second;  /* the same after g(0) + … + g(T-2) + lr (T + 1) H g(0) */
 };

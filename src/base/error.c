@@ -48,9 +48,8 @@ static const struct {
     int code;
     const char *name, *text;
 } errors[] = {
-    {0, "OK", "done"},
 #define METE_X(name, code, text) {code, #name, text},
-    METE_ERRORS(METE_X)
+    METE_X(OK, 0, "done") METE_ERRORS(METE_X)
 #undef METE_X
 };
 

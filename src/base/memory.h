@@ -6,10 +6,10 @@
 
 #include <stddef.h>
 
-void *mem_alloc(size_t bytes);                  /* zeroed; free() it */
-void *mem_array(size_t count, size_t size);     /* the same, checked for overflow */
+void *mem_alloc(size_t bytes);                        /* zeroed; free() it */
+void *mem_array(size_t count, size_t size);           /* the same, checked for overflow */
 void *mem_grow(void *old, size_t count, size_t size); /* realloc; new bytes not zeroed */
-char *mem_string(const char *s);                /* strdup */
+char *mem_string(const char *s);                      /* strdup */
 char *mem_print(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* asprintf */
 
 /* One block of memory on large pages, handed out from the front and given back
@@ -21,8 +21,8 @@ struct arena {
     size_t size, used, peak;
 };
 
-int arena_open(struct arena *a, size_t bytes); /* 0 bytes: measure only */
-void arena_close(struct arena *a);             /* a closed or zeroed arena is fine */
+int arena_open(struct arena *a, size_t bytes);   /* 0 bytes: measure only */
+void arena_close(struct arena *a);               /* a closed or zeroed arena is fine */
 void *arena_take(struct arena *a, size_t bytes); /* 64-byte aligned, not zeroed; asserts it fits */
 void arena_reset(struct arena *a);
 size_t arena_peak(const struct arena *a);

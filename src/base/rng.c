@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /* Constants of Salmon et al. 2011, table 2. */
-#define MUL0 0xD2511F53u
-#define MUL1 0xCD9E8D57u
+#define MUL0  0xD2511F53u
+#define MUL1  0xCD9E8D57u
 #define WEYL0 0x9E3779B9u
 #define WEYL1 0xBB67AE85u
 

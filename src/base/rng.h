@@ -9,19 +9,20 @@
 
 #include <stdint.h>
 
-enum rng_purpose { /* part of the key; append only: runs must stay repeatable */
-    RNG_INIT = 1,  /* initial weights */
-    RNG_SPLIT,     /* which classes or users go to which part */
-    RNG_TASK,      /* classes, query and pool of a task */
-    RNG_LABEL,     /* what a strategy buys */
-    RNG_BATCH,     /* which bought tasks form a meta-batch */
-    RNG_INNER,     /* shuffled inner batches */
-    RNG_GLYPH,     /* the built-in generator */
-    RNG_THEORY,    /* stability experiments */
-    RNG_TEST,      /* tests and benchmarks */
-    RNG_PROBE,     /* power iteration, random directions */
-    RNG_RELABEL,   /* new numbers for a task's classes */
-    RNG_RESPLIT,   /* a task's support and query drawn anew */
+/* Part of the key; append only: runs must stay repeatable. */
+enum rng_purpose {
+    RNG_INIT = 1, /* initial weights */
+    RNG_SPLIT,    /* which classes or users go to which part */
+    RNG_TASK,     /* classes, query and pool of a task */
+    RNG_LABEL,    /* what a strategy buys */
+    RNG_BATCH,    /* which bought tasks form a meta-batch */
+    RNG_INNER,    /* shuffled inner batches */
+    RNG_GLYPH,    /* the built-in generator */
+    RNG_THEORY,   /* stability experiments */
+    RNG_TEST,     /* tests and benchmarks */
+    RNG_PROBE,    /* power iteration, random directions */
+    RNG_RELABEL,  /* new numbers for a task's classes */
+    RNG_RESPLIT,  /* a task's support and query drawn anew */
 };
 
 struct rng {

@@ -103,12 +103,9 @@ int cmd_eval(int argc, char **argv)
     struct mete_eval_options o = {.user = &n};
     struct text_list words = {0}, set = {0};
     const struct option_row rows[] = {
-        {"--tasks", OPT_TEXT, &o.tasks},
-        {"--device", OPT_TEXT, &o.device},
-        {"--threads", OPT_INT, &o.threads},
-        {"--set", OPT_LIST, &set},
-        {"--json", OPT_FLAG, &json},
-        {0},
+        {"--tasks", OPT_TEXT, &o.tasks},    {"--device", OPT_TEXT, &o.device},
+        {"--threads", OPT_INT, &o.threads}, {"--set", OPT_LIST, &set},
+        {"--json", OPT_FLAG, &json},        {0},
     };
     int err = cli_options(argc, argv, eval_usage, rows, &words);
     if (err)

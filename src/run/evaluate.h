@@ -9,10 +9,10 @@
 struct evaluation {
     const struct tasks *tasks; /* with the shots of the supports */
     int part;
-    int n;                    /* tasks 0..n-1 of the part */
-    struct labeller *support; /* who chooses the supports */
+    int n;                       /* tasks 0..n-1 of the part */
+    struct labeller *support;    /* who chooses the supports */
     const struct episode *given; /* (n) NULL, or tasks to score instead of those */
-    bool before;              /* also without adaptation */
+    bool before;                 /* also without adaptation */
 };
 
 struct score {

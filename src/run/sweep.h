@@ -17,7 +17,7 @@ void planned_release(struct planned *p);
 struct estimate {
     double flops, seconds;
     double training, test_task; /* of the seconds: training alone, adapting to and scoring a task */
-    int64_t tasks, labels; /* bought, or drawn where there is no cap */
+    int64_t tasks, labels;      /* bought, or drawn where there is no cap */
 };
 int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
                  struct estimate *out);
