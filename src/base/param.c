@@ -235,6 +235,19 @@ static int store_number(const struct param *row, void *state, const char *key, c
     return 0;
 }
 
+static int store_text(const struct param *row, void *state, const char *key, const char *text)
+{
+    char own[PARAM_TEXT_SIZE];
+    if (strlen(text) >= sizeof own)
+        return fail(METE_EINVAL, "%s: longer than %d characters", key, PARAM_TEXT_SIZE - 1);
+    strcpy(own, text);
+    int err = row->canonical ? row->canonical(own) : 0;
+    if (err)
+        return fail_within(err, "%s", key);
+    strcpy(field(row, state), own);
+    return 0;
+}
+
 int param_store(const struct param *row, void *state, const char *key, const char *text)
 {
     int value;
@@ -253,10 +266,7 @@ int param_store(const struct param *row, void *state, const char *key, const cha
         *(int *)field(row, state) = value;
         return 0;
     case PARAM_TEXT:
-        if (strlen(text) >= PARAM_TEXT_SIZE)
-            return fail(METE_EINVAL, "%s: longer than %d characters", key, PARAM_TEXT_SIZE - 1);
-        strcpy(field(row, state), text);
-        return 0;
+        return store_text(row, state, key, text);
     }
     return fail(METE_EINVAL, "%s: unknown kind of setting", key);
 }
@@ -298,8 +308,7 @@ static void copy_choice(const char *choices, int index, char *out, size_t size)
     snprintf(out, size, "%.*s", end ? (int)(end - c) : (int)strlen(c), c);
 }
 
-/* The shortest decimal that reads back as the same double. */
-static void print_real(double value, char *out, size_t size)
+void number_text(double value, char *out, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(out, size, "%.*g", digits, value);
@@ -316,7 +325,7 @@ void param_text(const struct param *row, const void *state, char *out, size_t si
         snprintf(out, size, "%d", *(const int *)at);
         break;
     case PARAM_REAL:
-        print_real(*(const double *)at, out, size);
+        number_text(*(const double *)at, out, size);
         break;
     case PARAM_BOOL:
         snprintf(out, size, "%s", *(const bool *)at ? "yes" : "no");

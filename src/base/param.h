@@ -22,28 +22,36 @@ struct param {
     double initial, min, max;
     const char *choices; /* "mean|sum"; for PARAM_TEXT the initial text, or NULL */
     const char *help;
+    /* PARAM_TEXT: rewrites a text as all spellings of the same value are written, so that they
+     * are one setting, or refuses it; NULL: any text will do. */
+    int (*canonical)(char text[PARAM_TEXT_SIZE]);
 };
 
 /* Rows of a table that ends with {0}. */
 #define PARAM_INT_ROW(type, field, name, initial, min, max, help)                                  \
     {                                                                                              \
-        name, PARAM_INT, offsetof(type, field), initial, min, max, NULL, help                      \
+        name, PARAM_INT, offsetof(type, field), initial, min, max, NULL, help, NULL                \
     }
 #define PARAM_REAL_ROW(type, field, name, initial, min, max, help)                                 \
     {                                                                                              \
-        name, PARAM_REAL, offsetof(type, field), initial, min, max, NULL, help                     \
+        name, PARAM_REAL, offsetof(type, field), initial, min, max, NULL, help, NULL               \
     }
 #define PARAM_BOOL_ROW(type, field, name, initial, help)                                           \
     {                                                                                              \
-        name, PARAM_BOOL, offsetof(type, field), initial, 0, 1, NULL, help                         \
+        name, PARAM_BOOL, offsetof(type, field), initial, 0, 1, NULL, help, NULL                   \
     }
 #define PARAM_CHOICE_ROW(type, field, name, choices, initial, help)                                \
     {                                                                                              \
-        name, PARAM_CHOICE, offsetof(type, field), initial, 0, 0, choices, help                    \
+        name, PARAM_CHOICE, offsetof(type, field), initial, 0, 0, choices, help, NULL              \
     }
 #define PARAM_TEXT_ROW(type, field, name, initial, help)                                           \
     {                                                                                              \
-        name, PARAM_TEXT, offsetof(type, field), 0, 0, 0, initial, help                            \
+        name, PARAM_TEXT, offsetof(type, field), 0, 0, 0, initial, help, NULL                      \
+    }
+/* A text with a canonical form. */
+#define PARAM_FORM_ROW(type, field, name, initial, canonical, help)                                \
+    {                                                                                              \
+        name, PARAM_TEXT, offsetof(type, field), 0, 0, 0, initial, help, canonical                 \
     }
 
 /* One table in force, and the struct it fills. */
@@ -79,6 +87,8 @@ void param_key(const struct param_section *section, const struct param *row, cha
                size_t size);
 void param_range(const struct param *row, char *out,
                  size_t size); /* "0..1", "mean|sum", "yes|no" */
+/* The shortest decimal that reads back as the same double. */
+void number_text(double value, char *out, size_t size);
 
 /* The candidate nearest to `word` by edit distance, or NULL if none is near. */
 const char *nearest_word(const char *word, const char *const *candidates, int n);

@@ -53,8 +53,9 @@ struct config_names { /* NULL where a run does not say; the caller's default sta
 };
 
 /* What the caller knows.  `open` may fill in names that are NULL with defaults
- * (static strings), refuses names it does not know with a sentence, and adds the
- * sections in force to `set`, whose states it owns until `close`.  `check` looks
+ * (static strings), may replace a name by the one spelling that all spellings of it
+ * have (valid until `close`), refuses names it does not know with a sentence, and adds
+ * the sections in force to `set`, whose states it owns until `close`.  `check` looks
  * at the filled-in whole (more ways than classes, a budget below one task, a
  * data set that is not there) and on failure names the key to blame through
  * *key, so that the message can point at its line; it may be NULL. */

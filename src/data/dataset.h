@@ -42,6 +42,9 @@ int dataset_open(struct dataset **out, const char *dir);
  * as $METE_DATA/NAME, then data/NAME, then as a path.  Says how to get one that
  * is not there. */
 int dataset_find(struct dataset **out, const char *name);
+/* Replaces a name by the one spelling that all spellings of the same data have; those of
+ * data on the disk are left as they are. */
+int dataset_spell(char *name, size_t size);
 void dataset_close(struct dataset *d); /* NULL is fine */
 
 /* Makes a dataset of buffers, checked like one that is opened.  Takes over x, y,

@@ -17,6 +17,11 @@ static bool is_generated(const char *name)
            (n == strlen("glyphs-users") && strncmp(name, "glyphs-users", n) == 0);
 }
 
+int dataset_spell(char *name, size_t size)
+{
+    return is_generated(name) ? glyphs_spell(name, size) : 0;
+}
+
 static bool is_folder(const char *path)
 {
     struct stat st;

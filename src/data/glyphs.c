@@ -245,6 +245,32 @@ static int read_options(const char *name, const char *options, const struct para
     return err ? fail_within(err, "%s", name) : 0;
 }
 
+int glyphs_spell(char *name, size_t size)
+{
+    const struct param *table = glyphs_settings(name);
+    struct glyphs_settings s = {0}, usual = {0};
+    size_t kind = strcspn(name, ":");
+    int err = read_options(name, name[kind] ? name + kind + 1 : "", table, &s);
+    if (err)
+        return err;
+    char *spelled = mem_print("%.*s", (int)kind, name);
+    param_defaults(table, &usual);
+    for (const struct param *row = table; row->name; row++) {
+        char value[PARAM_TEXT_SIZE], initial[PARAM_TEXT_SIZE];
+        param_text(row, &s, value, sizeof value);
+        param_text(row, &usual, initial, sizeof initial);
+        if (strcmp(value, initial) == 0)
+            continue;
+        char *longer = mem_print("%s%c%s=%s", spelled, spelled[kind] ? ',' : ':', row->name, value);
+        free(spelled);
+        spelled = longer;
+    }
+    if (strlen(spelled) < size)
+        strcpy(name, spelled);
+    free(spelled);
+    return 0;
+}
+
 static int check_size(const struct glyphs_settings *s, const char *name)
 {
     double items =

@@ -10,6 +10,10 @@
  * name always gives the same bytes.  METE_EINVAL for any other name. */
 int glyphs_make(struct dataset **out, const char *name);
 
+/* Replaces `name` by the spelling that all names of the same dataset share: settings in
+ * the order of the table, without those at their defaults. */
+int glyphs_spell(char *name, size_t size);
+
 /* The settings, for `mete show`; NULL for any other name. */
 const struct param *glyphs_settings(const char *name);
 

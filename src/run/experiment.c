@@ -18,21 +18,10 @@ static double clock_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* "1,5" */
 static int parse_shots(struct experiment *x)
 {
-    const char *text = x->setup.test.shots;
-    for (const char *at = text; *at;) {
-        char *end;
-        long value = strtol(at, &end, 10);
-        if (end == at || value < 1 || value > 1000000 || (*end && *end != ',') ||
-            x->n_shots == TEST_SHOTS_MAX)
-            return fail(METE_EINVAL, "test.shots: expected up to %d numbers such as 1,5, got '%s'",
-                        TEST_SHOTS_MAX, text);
-        x->shots[x->n_shots++] = (int)value;
-        at = *end ? end + 1 : end;
-    }
-    return x->n_shots ? 0 : fail(METE_EINVAL, "test.shots: expected numbers such as 1,5, got ''");
+    x->n_shots = shots_parse(x->setup.test.shots, x->shots);
+    return x->n_shots < 0 ? fail_within(METE_EINVAL, "test.shots") : 0;
 }
 
 /* Tasks to judge by: the run's own, but for shots, query and a seed all runs share. */

@@ -18,10 +18,9 @@ int shelf_dataset(struct shelf *s, const char *name, const struct dataset **out)
 struct run_rules {
     struct shelf *shelf;
     struct setup setup;
+    char bench[1024]; /* in its canonical spelling */
 };
 struct config_rules run_rules(struct run_rules *own, struct shelf *s);
-
-enum { TEST_SHOTS_MAX = 8 };
 
 struct experiment {
     struct bench bench;

@@ -4,6 +4,16 @@
 
 #include <stdlib.h>
 
+/* What cannot be read is left for rules_check to refuse. */
+static void spell_bench(struct run_rules *r, const char **name)
+{
+    struct bench b;
+    if (!*name || bench_parse(&b, *name) || dataset_spell(b.dataset, sizeof b.dataset))
+        return;
+    bench_text(&b, r->bench, sizeof r->bench);
+    *name = r->bench;
+}
+
 static int rules_open(void *user, struct config_names *names, struct param_set *set,
                       const char **key)
 {
@@ -13,6 +23,7 @@ static int rules_open(void *user, struct config_names *names, struct param_set *
     names->method = names->method ? names->method : "maml";
     names->net = names->net ? names->net : "conv4";
     names->labels = names->labels ? names->labels : "random";
+    spell_bench(r, &names->bench);
     *key = "method";
     if (method_find(&method, names->method))
         return METE_EINVAL;

@@ -18,9 +18,13 @@ struct train_settings {
 
 struct test_settings {
     int tasks, query, seed;
-    char shots[PARAM_TEXT_SIZE];   /* "1,5" */
+    char shots[PARAM_TEXT_SIZE];   /* "1,5": ascending, no number twice */
     char support[PARAM_TEXT_SIZE]; /* a label strategy */
 };
+
+enum { TEST_SHOTS_MAX = 8 };
+/* How many numbers "1,5" holds, or METE_EINVAL. */
+int shots_parse(const char *text, int shots[TEST_SHOTS_MAX]);
 
 struct device_settings {
     int precision; /* 0 tf32, 1 fp32 */

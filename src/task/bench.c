@@ -1,5 +1,6 @@
 /* bench.c - reading and printing benchmark names. */
 #include "task/bench.h"
+#include "task/money.h"
 #include "base/error.h"
 
 #include <ctype.h>
@@ -25,18 +26,16 @@ static bool read_count(const char **at, char unit, int *out)
 /* "30K", "1.2M", "500": a whole number of labels. */
 static bool read_budget(const char *text, int64_t *out)
 {
-    char *end;
-    if (!isdigit((unsigned char)*text))
+    const char *end;
+    millionths value;
+    if (!money_read(text, &end, &value))
         return false;
-    double value = strtod(text, &end);
     if (*end == 'K' || *end == 'k')
-        value *= 1e3, end++;
+        value = money_times(value, 1000), end++;
     else if (*end == 'M')
-        value *= 1e6, end++;
-    if (*end || !(value >= 1 && value <= 1e15) || value != (double)(int64_t)value)
-        return false;
-    *out = (int64_t)value;
-    return true;
+        value = money_times(value, 1000000), end++;
+    *out = value / (int64_t)MILLIONTHS;
+    return !*end && *out >= 1 && value <= MONEY_MAX && value % (int64_t)MILLIONTHS == 0;
 }
 
 int bench_parse(struct bench *out, const char *text)
@@ -57,7 +56,8 @@ int bench_parse(struct bench *out, const char *text)
     if (!read_count(&at, 's', &b.shots))
         return fail(METE_EINVAL, "%s: expected a number of shots as in 5w-1s", text);
     if (*at == '@' && !read_budget(at + 1, &b.budget))
-        return fail(METE_EINVAL, "%s: expected a whole number of labels after '@', as in @30K",
+        return fail(METE_EINVAL,
+                    "%s: expected a whole number of labels after '@', as in @30K, up to 1e12",
                     text);
     if (*at && *at != '@')
         return fail(METE_EINVAL, "%s: '%s' is left over after the shots", text, at);

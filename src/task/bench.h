@@ -18,6 +18,7 @@ struct bench {
 };
 
 int bench_parse(struct bench *out, const char *text);
-void bench_text(const struct bench *b, char *out, size_t size); /* as bench_parse reads it */
+/* As bench_parse reads it; all spellings of a benchmark have one text. */
+void bench_text(const struct bench *b, char *out, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
 /* budget.c - the settings of a budget, and when tasks are bought. */
+#include "task/cost.h"
 #include "task/ledger.h"
 
 #define S struct budget_settings
@@ -7,10 +8,10 @@ const struct param budget_params[] = {
                      "which labels of a task are charged"),
     PARAM_CHOICE_ROW(S, unit, "unit", "draws|unique", UNIT_DRAWS,
                      "charge an item every time it is drawn, or once"),
-    PARAM_TEXT_ROW(S, cost, "cost", "1",
+    PARAM_FORM_ROW(S, cost, "cost", "1", cost_canonical,
                    "of a label: a number, class:FILE (name,cost lines) or item:FILE (a number per "
                    "item)"),
-    PARAM_REAL_ROW(S, labels, "labels", 0, 0, 1e15,
+    PARAM_REAL_ROW(S, labels, "labels", 0, 0, 1e12,
                    "the cap on the sum of costs; 0: as the benchmark's name says"),
     PARAM_CHOICE_ROW(S, grow, "grow", "once|schedule", GROW_ONCE,
                      "buy all tasks before the first step, or so many at a time"),

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +15,37 @@ void cost_release(struct cost *c)
     *c = (struct cost){0};
 }
 
-/* A price is a number from 0 to a million. */
-static bool read_price(const char *text, int64_t *out)
+static const char price_expected[] = "expected a cost from 0 to a million, with at most 6 decimals";
+
+static bool read_price(const char *text, millionths *out)
 {
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || !(value >= 0 && value <= 1e6))
+    const char *end;
+    while (*text == ' ')
+        text++;
+    if (!money_read(text, &end, out) || *out > (millionths)(1e6 * MILLIONTHS))
         return false;
     while (*end == ' ' || *end == '\r' || *end == '\n')
         end++;
-    *out = llround(value * MILLIONTHS);
     return !*end;
+}
+
+static bool names_file(const char *text)
+{
+    return strncmp(text, "class:", 6) == 0 || strncmp(text, "item:", 5) == 0;
+}
+
+int cost_canonical(char text[PARAM_TEXT_SIZE])
+{
+    millionths price;
+    if (names_file(text))
+        return 0;
+    if (!read_price(text, &price))
+        return fail(METE_EINVAL,
+                    "expected a number from 0 to a million with at most 6 decimals, class:FILE or "
+                    "item:FILE, got '%s'",
+                    text);
+    money_text(price, text);
+    return 0;
 }
 
 static int find_class(const struct dataset *d, const char *name)
@@ -42,9 +61,11 @@ static int find_class(const struct dataset *d, const char *name)
 static int class_line(struct cost *c, const struct dataset *d, char *line)
 {
     char *comma = strrchr(line, ',');
-    int64_t price;
-    if (!comma || !read_price(comma + 1, &price))
+    millionths price;
+    if (!comma)
         return fail(METE_EFORMAT, "expected name,cost");
+    if (!read_price(comma + 1, &price))
+        return fail(METE_EFORMAT, "%s", price_expected);
     *comma = '\0';
     int klass = find_class(d, line);
     if (klass < 0)
@@ -60,7 +81,7 @@ static int item_line(struct cost *c, const struct dataset *d, const char *line, 
     if (number >= d->items)
         return fail(METE_EFORMAT, "%s has only %lld items", d->name, (long long)d->items);
     if (!read_price(line, &c->of_item[number]))
-        return fail(METE_EFORMAT, "expected a cost from 0 to a million");
+        return fail(METE_EFORMAT, "%s", price_expected);
     return 0;
 }
 
@@ -101,7 +122,7 @@ static int read_file(struct cost *c, const struct dataset *d, const char *path)
 
 int cost_open(struct cost *out, const struct dataset *d, const char *text)
 {
-    struct cost c = {.constant = (int64_t)MILLIONTHS};
+    struct cost c = {.constant = (millionths)MILLIONTHS};
     int err = 0;
     if (strncmp(text, "class:", 6) == 0) {
         c.of_class = mem_array((size_t)d->classes, sizeof *c.of_class);
@@ -112,10 +133,7 @@ int cost_open(struct cost *out, const struct dataset *d, const char *text)
         c.of_item = mem_array((size_t)d->items, sizeof *c.of_item);
         err = read_file(&c, d, text + 5);
     } else if (!read_price(text, &c.constant)) {
-        err = fail(
-            METE_EINVAL,
-            "budget.cost: expected a number from 0 to a million, class:FILE or item:FILE, got '%s'",
-            text);
+        err = fail(METE_EINVAL, "budget.cost: %s, got '%s'", price_expected, text);
     }
     if (err)
         cost_release(&c);

@@ -28,11 +28,6 @@ struct ledger {
     int64_t rows, room;
 };
 
-static double money(int64_t millionths)
-{
-    return (double)millionths / MILLIONTHS;
-}
-
 /* A cap that all the training items together do not reach would have the run buy
  * free tasks for ever. */
 static int check_reachable(const struct ledger *l)
@@ -52,7 +47,7 @@ static int check_reachable(const struct ledger *l)
         return fail(METE_EINVAL,
                     "budget.unit=unique: the cap of %g is not below %g, what all training items "
                     "of %s cost together; lower it or count draws",
-                    money(l->cap), money(all), l->d->name);
+                    money_labels(l->cap), money_labels(all), l->d->name);
     return 0;
 }
 
@@ -92,7 +87,7 @@ void ledger_close(struct ledger *l)
 
 double ledger_cap(const struct ledger *l)
 {
-    return money(l->cap);
+    return money_labels(l->cap);
 }
 
 struct ledger_totals ledger_totals(const struct ledger *l)
@@ -132,7 +127,7 @@ static int32_t reveal(struct purchase *p, int32_t item, int round, int64_t cost)
     p->held -= from_held;
     l->held -= from_held;
     l->spent += cost;
-    l->totals.spent = money(l->spent);
+    l->totals.spent = money_labels(l->spent);
     l->totals.labels++;
     if (first)
         l->paid[item] = 1;
@@ -142,7 +137,7 @@ static int32_t reveal(struct purchase *p, int32_t item, int round, int64_t cost)
                     .item = item,
                     .klass = l->d->y[item],
                     .round = round,
-                    .cost = money(cost),
+                    .cost = money_labels(cost),
                     .total = l->totals.spent,
                 });
     return hidden_label(p->task, item);
@@ -178,7 +173,7 @@ int purchase_open(struct purchase *p, struct ledger *l, const struct task *task,
     int64_t most = worst_case(l, task, labels), left = l->cap - l->spent - l->held;
     if (l->cap > 0 && most > left)
         return fail(METE_EBUDGET, "task %" PRId64 " can cost %g and %g of the budget of %g is left",
-                    task->number, money(most), money(left), money(l->cap));
+                    task->number, money_labels(most), money_labels(left), money_labels(l->cap));
     *p = (struct purchase){.ledger = l, .task = task, .held = most};
     l->held += most;
     return 0;
@@ -191,7 +186,7 @@ static int afford(const struct purchase *p, int64_t cost)
     int64_t left = l->cap - l->spent - l->held + p->held;
     if (l->cap > 0 && cost > left)
         return fail(METE_EBUDGET, "%g is asked for task %" PRId64 " and %g is left of %g",
-                    money(cost), p->task->number, money(left), money(l->cap));
+                    money_labels(cost), p->task->number, money_labels(left), money_labels(l->cap));
     return 0;
 }
 
@@ -248,17 +243,17 @@ static int check_rows(const struct ledger *l, struct ledger_totals totals,
         if (rows[i].item < 0 || rows[i].item >= l->d->items)
             return fail(METE_EFORMAT, "ledger row %" PRId64 ": item %d is not one of %" PRId64, i,
                         rows[i].item, l->d->items);
-        if (!(rows[i].cost >= 0) || rows[i].total != money(spent))
+        if (!(rows[i].cost >= 0) || rows[i].total != money_labels(spent))
             return fail(METE_EFORMAT, "ledger row %" PRId64 ": the total is %g, not %g", i,
-                        rows[i].total, money(spent));
+                        rows[i].total, money_labels(spent));
     }
-    if (l->keep && (n != totals.labels || money(spent) != totals.spent))
+    if (l->keep && (n != totals.labels || money_labels(spent) != totals.spent))
         return fail(METE_EFORMAT,
                     "the ledger's %" PRId64 " rows add up to %g, not to %" PRId64 " and %g", n,
-                    money(spent), totals.labels, totals.spent);
-    if (l->cap > 0 && totals.spent > money(l->cap))
+                    money_labels(spent), totals.labels, totals.spent);
+    if (l->cap > 0 && totals.spent > money_labels(l->cap))
         return fail(METE_EBUDGET, "the ledger has spent %g of a budget of %g", totals.spent,
-                    money(l->cap));
+                    money_labels(l->cap));
     return 0;
 }
 

@@ -171,6 +171,22 @@ static int find_parts(const struct dataset *d, bool users, const char *how, int 
                 how);
 }
 
+int split_canonical(char how[PARAM_TEXT_SIZE])
+{
+    double number[SPLIT_PARTS];
+    char between = strchr(how, '/') ? '/' : ':';
+    if (!read_three(how, between, number))
+        return 0;
+    size_t used = 0;
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        char one[40];
+        number_text(number[p], one, sizeof one);
+        used += (size_t)snprintf(how + used, PARAM_TEXT_SIZE - used, "%s%s", one,
+                                 p < SPLIT_PARTS - 1 ? (char[]){between, '\0'} : "");
+    }
+    return 0;
+}
+
 int split_make(struct split *out, const struct dataset *d, bool users, const char *how, int seed)
 {
     int groups = users ? d->users : d->classes;

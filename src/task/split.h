@@ -13,6 +13,7 @@
 #ifndef TASK_SPLIT_H
 #define TASK_SPLIT_H
 
+#include "base/param.h"
 #include "data/dataset.h"
 
 enum { SPLIT_PARTS = 3 }; /* enum dataset_split */
@@ -25,6 +26,8 @@ struct split {
 
 int split_make(struct split *out, const struct dataset *d, bool users, const char *how, int seed);
 void split_release(struct split *s);
+/* For the settings table: three numbers as short as they can be written. */
+int split_canonical(char how[PARAM_TEXT_SIZE]);
 
 const char *split_part_name(int part);            /* "train", "val", "test" */
 int split_part_find(const char *name, int *part); /* METE_EINVAL for another name */

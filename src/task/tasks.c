@@ -11,7 +11,7 @@
 
 #define S struct task_settings
 const struct param task_params[] = {
-    PARAM_TEXT_ROW(S, split, "data.split", "auto",
+    PARAM_FORM_ROW(S, split, "data.split", "auto", split_canonical,
                    "classes or users for train/val/test: auto, 1000/200/423 (counts), 3000:200:200 "
                    "(proportion), vinyals, ravi, or a folder of split files"),
     PARAM_INT_ROW(S, split_seed, "data.split_seed", 0, 0, 1e9,

@@ -23,6 +23,11 @@ TEST(a_benchmark_name_has_four_parts)
     CHECK_OK(bench_parse(&b, "glyphs:classes=20,seed=3:20w-5s@1.2M"));
     CHECK_STR(b.dataset, "glyphs:classes=20,seed=3");
     CHECK_EQ(b.budget, 1200000);
+    CHECK_OK(bench_parse(&b, "glyphs:05w-01s@0.3K")); /* all spellings have one text */
+    bench_text(&b, text, sizeof text);
+    CHECK_STR(text, "glyphs:5w-1s@300");
+    CHECK_OK(bench_parse(&b, "glyphs:5w-1s@1e12"));
+    CHECK_EQ(b.budget, INT64_C(1000000000000));
     CHECK_OK(bench_parse(&b, "femnist:3s"));
     CHECK_EQ(b.ways, 0);
     CHECK_EQ(b.budget, 0);
@@ -42,6 +47,7 @@ TEST(a_wrong_benchmark_name_is_refused_with_a_sentence)
         {"omniglot:5w-1s@", "after '@'"},          {"omniglot:5w-1s@1.5", "after '@'"},
         {"omniglot:5w-1s@-3", "after '@'"},        {"omniglot:5w-1sx", "left over"},
         {"omniglot:5w-99999999999s", "number of"}, {"omniglot:5w-1s@9e99", "after '@'"},
+        {"omniglot:5w-1s@9.3e12", "after '@'"},    {"omniglot:5w-1s@0x3K", "after '@'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct bench b;
