@@ -26,6 +26,8 @@ static char *import_usage(void)
         "\n  -o DIR            the dataset\n"
         "  --set KEY=VALUE   a setting of the importer ('mete show KIND' lists them)\n"
         "  --label COLUMN, --user COLUMN   (table) --set label=COLUMN, --set user=COLUMN\n"
+        "  --like DATASET    (table) --set like=DATASET: rows that come later, with its features,\n"
+        "                    fills, standardisation and classes\n"
         "  --users           (folder) --set users=yes: USER/CLASS/IMAGE\n"
         "  --force           replace a dataset that exists\n"
         "  --threads N       for decoding (one per core)\n\n"
@@ -51,13 +53,14 @@ static const char *assignment(const char *key, const char *value)
 
 static int run_import(int argc, char **argv)
 {
-    const char *dir = NULL, *label = NULL, *user = NULL;
+    const char *dir = NULL, *label = NULL, *user = NULL, *like = NULL;
     bool force = false, users = false;
     int threads = 0;
     struct text_list set = {0}, words = {0};
     const struct option_row rows[] = {
         {"-o", OPT_TEXT, &dir},           {"--set", OPT_LIST, &set},
         {"--label", OPT_TEXT, &label},    {"--user", OPT_TEXT, &user},
+        {"--like", OPT_TEXT, &like},
         {"--users", OPT_FLAG, &users},    {"--force", OPT_FLAG, &force},
         {"--threads", OPT_INT, &threads}, {0},
     };
@@ -68,12 +71,14 @@ static int run_import(int argc, char **argv)
         return status;
     if (words.n < 1)
         return cli_usage("data import: which kind? 'mete data import --help' lists them");
-    if (set.n + 3 > TEXT_LIST_MAX)
+    if (set.n + 4 > TEXT_LIST_MAX)
         return cli_usage("data import: too many settings");
     if (label)
         set.at[set.n++] = assignment("label", label);
     if (user)
         set.at[set.n++] = assignment("user", user);
+    if (like)
+        set.at[set.n++] = assignment("like", like);
     if (users)
         set.at[set.n++] = "users=yes";
     struct mete_import_options options = {words.at[0], words.at + 1, dir, set.at, force, threads};

@@ -141,6 +141,20 @@ int builder_shape(struct builder *b, int h, int w, int c, bool is_float)
     return err;
 }
 
+int builder_restart(struct builder *b)
+{
+    if (b->x < 0)
+        return 0;
+    char *path = mem_print("%s/%s", b->tmp, array_files[OWN_X]);
+    int err = close(b->x) != 0 || unlink(path) != 0
+                  ? fail(METE_EIO, "cannot begin %s again: %s", path, strerror(errno))
+                  : 0;
+    b->x = -1;
+    atomic_store(&b->rows, 0);
+    free(path);
+    return err;
+}
+
 static int x_failed(const struct builder *b)
 {
     return fail(METE_EIO, "cannot write x.npy of %s: %s", b->dir, strerror(errno));

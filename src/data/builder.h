@@ -20,6 +20,9 @@ void builder_close(struct builder *b);
 /* What each item is; before the first builder_put. */
 int builder_shape(struct builder *b, int h, int w, int c, bool is_float);
 
+/* Forgets all items, so that builder_shape may be called again. */
+int builder_restart(struct builder *b);
+
 /* Writes items x (n, h, w, c) as numbers at..at+n-1.  Any thread; rows are checked
  * for NaN and infinity. */
 int builder_put(struct builder *b, int64_t at, const void *x, int64_t n);

@@ -1,6 +1,7 @@
 /* dataset.c - checking, making, opening and closing datasets. */
 #include "data/dataset.h"
 #include "data/dataset_own.h"
+#include "data/columns.h"
 #include "data/meta.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -130,6 +131,9 @@ void dataset_close(struct dataset *d)
     release_names(d->class_groups, d->classes);
     release_names(d->user_names, d->users);
     free((void *)(uintptr_t)d->class_split);
+    if (d->columns)
+        columns_release(d->columns);
+    free(d->columns);
     free(d->name);
     free(d->path);
     free(d->licence);

@@ -32,6 +32,7 @@ struct dataset {
     char **class_names, **user_names; /* or NULL */
     char **class_groups;              /* (classes) such as an alphabet, or NULL */
     const uint8_t *class_split;       /* (classes) enum dataset_split, or NULL */
+    struct columns *columns;          /* of the table it was made from (columns.h), or NULL */
     char *licence, *source, *sha256;  /* may be "" */
     void *own;                        /* private: mappings and buffers */
 };
@@ -48,8 +49,8 @@ int dataset_spell(char *name, size_t size);
 void dataset_close(struct dataset *d); /* NULL is fine */
 
 /* Makes a dataset of buffers, checked like one that is opened.  Takes over x, y,
- * user, part, class_split, the lists of names and each name in them (all from
- * malloc or mem_alloc), whether or not it succeeds; name, licence and source are
+ * user, part, class_split, columns, the lists of names and each name in them (all
+ * from malloc or mem_alloc), whether or not it succeeds; name, licence and source are
  * copied and may be NULL; path, sha256 and own are not read. */
 int dataset_from_memory(struct dataset **out, const struct dataset *parts);
 

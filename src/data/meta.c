@@ -1,5 +1,6 @@
 /* meta.c - writing and reading meta.json. */
 #include "data/meta.h"
+#include "data/columns.h"
 #include "data/dataset_own.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -111,6 +112,8 @@ static void put_all(struct jsonw *w, const struct dataset *d, const struct meta_
     put_names(w, "class_groups", d->class_groups, d->classes);
     put_split(w, d->class_split, d->classes);
     put_names(w, "user_names", d->user_names, d->users);
+    if (d->columns)
+        columns_write(d->columns, w, "columns");
     jsonw_object(w, "notes");
     for (int i = 0; i < notes->n; i++)
         jsonw_string(w, notes->at[i].key, notes->at[i].text);
@@ -221,6 +224,14 @@ static int read_dtype(struct json *j, struct draft *t)
     return 0;
 }
 
+static int read_table_columns(struct json *j, struct draft *t)
+{
+    if (t->d.columns)
+        return json_fail(j, "columns occur twice");
+    t->d.columns = mem_alloc(sizeof *t->d.columns);
+    return columns_read(t->d.columns, j);
+}
+
 static const struct key {
     const char *name;
     enum { TEXT, COUNT, REAL, LIST, OTHER } kind;
@@ -244,6 +255,7 @@ static const struct key {
     {"class_groups", LIST, offsetof(struct draft, class_groups), NULL},
     {"class_split", LIST, offsetof(struct draft, class_split), NULL},
     {"user_names", LIST, offsetof(struct draft, user_names), NULL},
+    {"columns", OTHER, 0, read_table_columns},
 };
 
 static int read_text(struct json *j, char **to)
@@ -330,6 +342,9 @@ static int take_all(struct json *j, struct draft *t, unsigned *arrays)
     if (!t->has_format || !t->has_dtype || !d->items || !d->classes || !d->h)
         return json_fail(j, "not all of format, items, classes, shape and dtype are there");
     int err = take_arrays(j, &t->arrays, arrays);
+    if (!err && d->columns && (!d->is_float || d->columns->features != d->c))
+        err = json_fail(j, "columns of %d features, but an item has %d", d->columns->features,
+                        d->is_float ? d->c : 0);
     if (!err)
         err = take_list(j, &t->class_names, d->classes, "class_names", &d->class_names);
     if (!err)

@@ -3,7 +3,7 @@
  * {"format": 1, "name", "items", "classes", "users", "shape": [h, w, c], "dtype",
  *  "scale", "shift", "source", "licence", "sha256", "arrays": ["x", "y", "user",
  *  "part"], "class_names": [...], "class_groups": [...], "class_split": ["train",
- *  "val" or "test", ...], "user_names": [...], "notes": {...}}
+ *  "val" or "test", ...], "user_names": [...], "columns": [...] (columns.h), "notes": {...}}
  *
  * Lists that a dataset lacks are left out.  "sha256" is what
  * `sha256sum x.npy y.npy [user.npy] [part.npy] | sha256sum` prints.

@@ -1,5 +1,7 @@
 /* test_import_rows.c - LEAF, tables, arrays and IDX, on small ones made here. */
+#include "data/columns.h"
 #include "data/dataset.h"
+#include "data/parts.h"
 #include "base/npy.h"
 #include "test.h"
 #include "files.h"
@@ -241,6 +243,142 @@ TEST(standardising_looks_at_training_users_only)
     CHECK_HAS(mete_errmsg(), "the training users must be known");
 }
 
+/* ann and cid train; bob, whose values would shift every median, does not. */
+static const char gaps[] = "who,age,smokes,town,y\n"
+                           "ann,1,True,Ulm,a\n"
+                           "bob,900,False,Bonn,b\n"
+                           "cid,?,false,Ulm,a\n"
+                           "bob,nan,,Ulm,b\n"
+                           "cid,4,TRUE,,a\n"
+                           "ann, 10 ,False, Aix ,b\n";
+
+TEST(gaps_flags_and_words_become_numbers)
+{
+    static const float expected[6][5] = {/* age, smokes, Aix, Bonn, Ulm */
+                                         {1, 1, 0, 0, 1},    {900, 0, 0, 1, 0}, {4, 0, 0, 0, 1},
+                                         {4, 0.5f, 0, 0, 1}, {4, 1, 0, 0, 0},   {10, 0, 1, 0, 0}};
+    struct dataset *d = NULL;
+    char setting[600];
+    write_text(scratch("train.txt"), "ann\ncid\n");
+    snprintf(setting, sizeof setting, "train_users=%s", scratch("train.txt"));
+    CHECK_OK(import_table(gaps, (const char *[]){"label=y", "user=who", setting, NULL}));
+    CHECK_OK(dataset_open(&d, scratch("table")));
+    CHECK_EQ(d->c, 5);
+    CHECK_EQ(d->items, 6);
+    for (int i = 0; i < 30; i++)
+        CHECK_NEAR(((const float *)d->x)[i], expected[i / 5][i % 5], 0);
+    CHECK_EQ(d->columns->n, 3);
+    CHECK_STR(d->columns->at[2].words.at[1], "Bonn");
+    dataset_close(d);
+}
+
+TEST(people_who_come_later_are_treated_as_those_before)
+{
+    struct dataset *before = NULL, *later = NULL;
+    char train[600], like[600], csv[600];
+    write_text(scratch("train.txt"), "ann\ncid\n");
+    snprintf(train, sizeof train, "train_users=%s", scratch("train.txt"));
+    CHECK_OK(import_table(gaps,
+                          (const char *[]){"label=y", "user=who", "standardise=yes", train, NULL}));
+    CHECK_OK(dataset_open(&before, scratch("table")));
+    snprintf(like, sizeof like, "like=%s", scratch("table"));
+    snprintf(csv, sizeof csv, "%s", scratch("later.csv"));
+    /* columns in another order, one more, no word that is known, and a class that is not there */
+    write_text(csv, "y,note,town,age,smokes,who\nb,hello,Rome,,True,dee\nb,,Ulm,10,False,eve\n");
+    shell("rm -rf '%s'", scratch("later"), "");
+    CHECK_OK(import("table", (const char *[]){csv, NULL},
+                    (const char *[]){"label=y", "user=who", like, NULL}, scratch("later")));
+    CHECK_OK(dataset_open(&later, scratch("later")));
+    CHECK_EQ(later->c, 5);
+    CHECK_EQ(later->classes, 2);
+    CHECK_EQ(later->y[0], 1);
+    const float *x = before->x, *z = later->x;
+    CHECK_NEAR(z[0], x[2 * 5], 0); /* a missing age, as cid's */
+    CHECK_NEAR(z[1], x[1], 0);     /* True, as ann's */
+    for (int k = 2; k < 5; k++)
+        CHECK_NEAR(z[k], x[4 * 5 + k], 0); /* no word, as cid's */
+    CHECK_NEAR(z[5], x[5 * 5], 0);
+    CHECK_NEAR(z[9], x[4], 0);
+    /* ages 1, 4, 10 of ann and cid: mean 5, deviation sqrt(14); True, False, True, False */
+    CHECK_NEAR(x[0], -4 / sqrt(14), 1e-6);
+    CHECK_NEAR(x[1], 1, 1e-6);
+    CHECK_NEAR(x[4], 1, 1e-6); /* Ulm: 2 of 4 */
+    CHECK_NEAR(later->columns->mean[0], 5, 0);
+    dataset_close(before);
+    dataset_close(later);
+    write_text(csv, "y,town,age,smokes,who\nc,Ulm,1,True,dee\n");
+    CHECK_EQ(import("table", (const char *[]){csv, NULL},
+                    (const char *[]){"label=y", "user=who", like, NULL}, scratch("bad")),
+             METE_EFORMAT);
+    CHECK_HAS(mete_errmsg(), "later.csv:2:1: label 'c' is none of the 2 classes of");
+    write_text(csv, "y,town,smokes,who\na,Ulm,True,dee\n");
+    CHECK_EQ(import("table", (const char *[]){csv, NULL},
+                    (const char *[]){"label=y", "user=who", like, NULL}, scratch("bad")),
+             METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "no column 'age' for the feature");
+    CHECK_NOTHING_LEFT("bad");
+}
+
+TEST(without_a_file_the_training_users_are_those_of_the_split)
+{
+    /* ten users, whose only number is theirs: 0, 100, …, 900, and a gap */
+    char csv[1024] = "u,x,y\n";
+    uint8_t part[10];
+    int n[PARTS];
+    double sum = 0;
+    for (int u = 0; u < 10; u++) {
+        char line[64];
+        snprintf(line, sizeof line, "u%d,%d,%d\nu%d,,%d\n", u, 100 * u, u % 2, u, u % 2);
+        strcat(csv, line);
+    }
+    parts_share_users(10, n);
+    parts_draw(n, 10, 0, part);
+    for (int u = 0; u < 10; u++)
+        sum += part[u] == SPLIT_TRAIN ? 100 * u : 0;
+    struct dataset *d = NULL;
+    CHECK_OK(import_table(csv, (const char *[]){"label=y", "user=u", "standardise=yes", NULL}));
+    CHECK_OK(dataset_open(&d, scratch("table")));
+    CHECK_NEAR(d->columns->mean[0], sum / 6, 1e-9);
+    dataset_close(d);
+}
+
+TEST(labels_that_are_measurements_are_questioned)
+{
+    char csv[4096] = "a,y\n";
+    for (int i = 0; i < 40; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%d,%.1f\n", i * i % 17, i * 0.7);
+        strcat(csv, line);
+    }
+    CHECK_EQ(import_table(csv, (const char *[]){"label=y", NULL}), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "column 'y' holds 40 different numbers in 40 rows");
+    CHECK_NOTHING_LEFT("table");
+    CHECK_OK(import_table(csv, (const char *[]){"label=y", "number_labels=yes", NULL}));
+    char ids[4096] = "a,b,y\n";
+    for (int i = 0; i < 40; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%d,%d,%d\n", i, i % 7, i % 3);
+        strcat(ids, line);
+    }
+    CHECK_EQ(import_table(ids, (const char *[]){"label=y", NULL}), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "column 'a' only counts the rows");
+    CHECK_OK(import_table(ids, (const char *[]){"label=y", "index=yes", NULL}));
+    CHECK_OK(import_table(ids, (const char *[]){"label=y", "ignore=a", NULL}));
+}
+
+TEST(numbers_may_be_names)
+{
+    struct dataset *d = NULL;
+    CHECK_OK(import_table("code,x,y\n7,1,a\n12,2,b\n7,3,a\n",
+                          (const char *[]){"label=y", "words=code", NULL}));
+    CHECK_OK(dataset_open(&d, scratch("table")));
+    static const float expected[] = {1, 0, 1, 0, 1, 2, 1, 0, 3};
+    CHECK_EQ(d->c, 3);
+    for (int i = 0; i < 9; i++)
+        CHECK_NEAR(((const float *)d->x)[i], expected[i], 0);
+    dataset_close(d);
+}
+
 TEST(parts_of_a_table_are_kept)
 {
     struct dataset *d = NULL;
@@ -263,8 +401,18 @@ TEST(a_table_with_a_flaw_is_refused_with_its_place)
         {"age,sick\n1,2\n", "label=sik", METE_EINVAL, "did you mean 'sick'?"},
         {"a,b\n1,x\nred,x\n", "label=b", METE_EFORMAT,
          "t.csv:3:1: column 'a': expected a number, got 'red'"},
-        {"a,b\n1,x\n,x\n", "label=b", METE_EFORMAT, "t.csv:3:1: column 'a': expected a number"},
-        {"a,b\n1,x\nnan,x\n", "label=b", METE_EFORMAT, "t.csv:3:1: column 'a': expected a finite"},
+        {"a,b\nred,x\n1,x\n", "label=b", METE_EFORMAT,
+         "t.csv:2:1: column 'a': expected a number, got 'red'"},
+        {"a,b\n?,x\n1e99,x\n", "label=b", METE_EFORMAT, "t.csv:3:1: column 'a': expected a finite"},
+        {"a,b\n?,x\ninf,x\n", "label=b", METE_EFORMAT, "expected a finite number, got 'inf'"},
+        {"a,c,b\n1,?,x\n1,,x\n", "label=b", METE_EFORMAT,
+         "column 'c' holds nothing; leave it out: --set ignore=c"},
+        {"a,b\na1,x\na2,x\na3,x\n", "label=b words_max=2", METE_EFORMAT,
+         "column 'a' holds more than 2 different words"},
+        {"a,b\n?,x\n1\n", "label=b", METE_EFORMAT, "t.csv:3:1: 1 fields, expected 2"},
+        {"id,a,b\n1,5,x\n2,5,x\n9,5,x\n", "label=b", METE_EINVAL,
+         "column 'id' only counts the rows"},
+        {",a,b\n0,5,x\n1,,x\n", "label=b", METE_EINVAL, "column '' only counts the rows"},
         {"a,b\n1,x\n1e99,x\n", "label=b", METE_EFORMAT, "expected a finite number, got '1e99'"},
         {"a,b\n1,x\n1\n", "label=b", METE_EFORMAT, "t.csv:3:1: 1 fields, expected 2"},
         {"a,b\n1,x\n1,\n", "label=b", METE_EFORMAT, "t.csv:3:3: a row without a label"},
@@ -275,7 +423,12 @@ TEST(a_table_with_a_flaw_is_refused_with_its_place)
         {"a,b\n1,2\n", "label=", METE_EINVAL, "--label COLUMN"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        CHECK_EQ(import_table(cases[i].csv, (const char *[]){cases[i].label, NULL}), cases[i].code);
+        char first[64];
+        snprintf(first, sizeof first, "%s", cases[i].label);
+        char *second = strchr(first, ' ');
+        if (second)
+            *second++ = '\0';
+        CHECK_EQ(import_table(cases[i].csv, (const char *[]){first, second, NULL}), cases[i].code);
         CHECK_HAS(mete_errmsg(), cases[i].says);
         CHECK_NOTHING_LEFT("table");
     }
@@ -446,9 +599,12 @@ TEST(idx_with_a_flaw_is_refused_by_name)
 TESTS(T(leaf_drops_the_repeated_first_image_of_each_user),
       T(leaf_with_a_flaw_is_refused_with_its_place),
       T(leaf_pixels_must_be_steps_of_1_255_once_they_are_images), T(a_table_becomes_rows),
-      T(standardising_looks_at_training_users_only), T(parts_of_a_table_are_kept),
-      T(a_table_with_a_flaw_is_refused_with_its_place), T(arrays_become_images_or_rows),
-      T(arrays_with_a_flaw_are_refused_by_name), T(an_npz_is_read_by_the_names_of_its_arrays),
-      T(idx_files_become_images_with_writers),
+      T(standardising_looks_at_training_users_only), T(gaps_flags_and_words_become_numbers),
+      T(people_who_come_later_are_treated_as_those_before),
+      T(without_a_file_the_training_users_are_those_of_the_split),
+      T(labels_that_are_measurements_are_questioned), T(numbers_may_be_names),
+      T(parts_of_a_table_are_kept), T(a_table_with_a_flaw_is_refused_with_its_place),
+      T(arrays_become_images_or_rows), T(arrays_with_a_flaw_are_refused_by_name),
+      T(an_npz_is_read_by_the_names_of_its_arrays), T(idx_files_become_images_with_writers),
       T(gzipped_idx_files_are_read_and_a_second_pair_is_the_test_part),
       T(idx_with_a_flaw_is_refused_by_name))
