@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/param.h"
-#include "base/rng.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -62,41 +61,6 @@ static bool read_three(const char *text, char between, double out[SPLIT_PARTS])
     return true;
 }
 
-/* Shares `groups` out by weight: the largest remainders get what rounding leaves. */
-static void share(const double weight[SPLIT_PARTS], int groups, int n[SPLIT_PARTS])
-{
-    double total = weight[0] + weight[1] + weight[2], rest[SPLIT_PARTS];
-    int left = groups;
-    for (int p = 0; p < SPLIT_PARTS; p++) {
-        double exact = weight[p] / total * groups;
-        n[p] = (int)exact;
-        rest[p] = exact - n[p];
-        left -= n[p];
-    }
-    for (; left > 0; left--) {
-        int best = 0;
-        for (int p = 1; p < SPLIT_PARTS; p++)
-            if (rest[p] > rest[best])
-                best = p;
-        n[best]++;
-        rest[best] -= 1;
-    }
-}
-
-static void draw_parts(const int n[SPLIT_PARTS], int groups, int seed, uint8_t *part)
-{
-    struct rng r = rng_make((uint64_t)seed, RNG_SPLIT, 0, 0);
-    int32_t *order = mem_array((size_t)groups + 1, sizeof *order);
-    for (int g = 0; g < groups; g++)
-        order[g] = g;
-    rng_shuffle(&r, order, (uint32_t)groups);
-    int at = 0;
-    for (int p = 0; p < SPLIT_PARTS; p++)
-        for (int i = 0; i < n[p]; i++)
-            part[order[at++]] = (uint8_t)p;
-    free(order);
-}
-
 static int split_counts(const struct dataset *d, const double count[SPLIT_PARTS], bool users,
                         int seed, uint8_t *part)
 {
@@ -113,7 +77,7 @@ static int split_counts(const struct dataset *d, const double count[SPLIT_PARTS]
                     "overlap; write %.0f:%.0f:%.0f for that proportion",
                     count[0], count[1], count[2], total, users ? "users" : "classes", d->name,
                     groups, count[0], count[1], count[2]);
-    draw_parts(n, groups, seed, part);
+    parts_draw(n, groups, seed, part);
     return 0;
 }
 
@@ -122,8 +86,8 @@ static int split_shares(const double weight[SPLIT_PARTS], int groups, int seed, 
     int n[SPLIT_PARTS];
     if (!(weight[0] + weight[1] + weight[2] > 0))
         return fail(METE_EINVAL, "data.split: a proportion needs a number above 0");
-    share(weight, groups, n);
-    draw_parts(n, groups, seed, part);
+    parts_share(weight, groups, n);
+    parts_draw(n, groups, seed, part);
     return 0;
 }
 
@@ -150,13 +114,18 @@ static int is_folder(const char *path)
 static int find_parts(const struct dataset *d, bool users, const char *how, int seed, uint8_t *part)
 {
     static const double few_shot[] = {1000, 200, 423};  /* Omniglot, all 1,623 characters */
-    static const double federated[] = {3000, 200, 200}; /* the paper's FEMNIST */
     double number[SPLIT_PARTS];
     int groups = users ? d->users : d->classes;
     if (strcmp(how, "auto") == 0 && !users && d->class_split)
         how = "published";
+    if (strcmp(how, "auto") == 0 && users) {
+        int n[SPLIT_PARTS];
+        parts_share_users(groups, n);
+        parts_draw(n, groups, seed, part);
+        return 0;
+    }
     if (strcmp(how, "auto") == 0)
-        return split_shares(users ? federated : few_shot, groups, seed, part);
+        return split_shares(few_shot, groups, seed, part);
     if (strcmp(how, "published") == 0 || strcmp(how, "vinyals") == 0 || strcmp(how, "ravi") == 0)
         return published(d, users, how, part);
     if (read_three(how, '/', number))

@@ -2,7 +2,8 @@
  *
  * `data.split` is one of
  *   auto           the dataset's own split; else 1000:200:423 of the classes, or
- *                  3000:200:200 of the users
+ *                  3000:200:200 of the users, with a fifth of them for tests where
+ *                  they are few (data/parts.h)
  *   1000/200/423   so many, drawn at random by `data.split_seed`
  *   3000:200:200   all of them in that proportion, drawn alike
  *   vinyals, ravi  the split published with the dataset
@@ -14,9 +15,9 @@
 #define TASK_SPLIT_H
 
 #include "base/param.h"
-#include "data/dataset.h"
+#include "data/parts.h"
 
-enum { SPLIT_PARTS = 3 }; /* enum dataset_split */
+enum { SPLIT_PARTS = PARTS }; /* enum dataset_split */
 
 struct split {
     bool users;                  /* groups are users, else classes */
