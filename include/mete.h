@@ -144,7 +144,7 @@ int mete_show(const char *name, const char **summary, mete_setting_fn *fn, void 
 
 /* ---- the meta-gradient of a given task ---- */
 
-/* `in` and `out` are safetensors files; docs/design.md lists their tensors. */
+/* `in` and `out` are safetensors files; docs/files.md lists their tensors. */
 struct mete_grad_options {
     const char *method, *net; /* NULL: maml, conv4 */
     const char *device;       /* NULL: cpu */
