@@ -118,6 +118,15 @@ struct features {
     const int32_t *labels; /* (tasks, batch.n) device memory; -1: ignored */
 };
 
+/* The classes that a prototype loss tells apart. */
+struct classes {
+    int ways;
+    /* What a class without support is: a prototype at the origin; or left out of the softmax
+     * (logit -infinity, probability 0), unless no class has support.  A query of a class that is
+     * left out must not be labelled. */
+    enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT } absent;
+};
+
 struct adam {
     double lr, beta1, beta2, eps;
 };
@@ -244,14 +253,13 @@ struct kernels {
     /* From out(tangent) to dout(tangent), with the probabilities xent left. */
     void (*xent_tangent)(struct device *d, const struct layer *l, const struct batch *b,
                          const int32_t *labels, bool mean, const float *probs, void *tangent);
-    /* Prototypical loss (Snell et al. 2017): class means of the support (a class
-     * without support: the origin), minus squared distances as logits, mean
-     * cross-entropy over the query.  Writes the dout ranges of both, logits and probs
-     * (tasks, query.batch.n, ways; rows first..) and loss (tasks).  With query labels
-     * -1 it only predicts.  `logits` may be NULL; `scratch` holds proto_bytes. */
+    /* Prototypical loss (Snell et al. 2017): class means of the support, minus squared
+     * distances as logits, mean cross-entropy over the query.  Writes the dout ranges of both,
+     * logits and probs (tasks, query.batch.n, ways; rows first..) and loss (tasks).  With query
+     * labels -1 it only predicts.  `logits` may be NULL; `scratch` holds proto_bytes. */
     void (*proto)(struct device *d, const struct layer *l, const struct features *support,
-                  const struct features *query, int ways, float *logits, float *probs, float *loss,
-                  void *scratch);
+                  const struct features *query, const struct classes *classes, float *logits,
+                  float *probs, float *loss, void *scratch);
     size_t (*proto_bytes)(const struct layer *l, int tasks, int ways);
 
     /* -- choosing labels; these wait -- */

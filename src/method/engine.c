@@ -306,7 +306,9 @@ static struct adam adam_of(const struct engine *e)
 struct run_step engine_run(const struct engine *e)
 {
     struct adam adam = adam_of(e);
-    return (struct run_step){e->seed, adam_rates(&adam, e->steps + 1)};
+    const struct method_ops *ops = e->method->ops;
+    bool leaves_out = ops->leaves_out && ops->leaves_out(e->method);
+    return (struct run_step){e->seed, adam_rates(&adam, e->steps + 1), leaves_out};
 }
 
 static size_t gradient_len(const struct engine *e)

@@ -120,6 +120,7 @@ static int adapt_some(struct job *j, struct worker *worker, int first, int n)
     const struct labelled_task *labelled = j->labelled + first;
     struct batch_shape shape = batch_shape_of(labelled, n);
     struct worker measure = {.net = &e->net};
+    struct run_step run = engine_run(e);
     struct vec theta = {.at = engine_theta(e)}, adapted = weights_of(j->l, first);
     struct task_batch f;
     task_batch_take(&f, &measure, &shape, 0, false, &e->images);
@@ -129,7 +130,7 @@ static int adapt_some(struct job *j, struct worker *worker, int first, int n)
         return err;
     worker_begin(worker);
     task_batch_take(&f, worker, &shape, 0, false, &e->images);
-    task_batch_fill(&f, worker, &shape, 0, false, labelled, &(struct run_step){.seed = e->seed}, n);
+    task_batch_fill(&f, worker, &shape, 0, false, labelled, &run, n);
     e->method->ops->adapt(e->method, worker, &f, theta, adapted);
     return e->k->sync(worker->dev);
 }
@@ -216,6 +217,7 @@ static int predict_some(struct job *j, struct worker *worker, int first, int n)
     const struct labelled_task *labelled = j->labelled + first;
     struct batch_shape shape = batch_shape_of(labelled, n);
     struct worker measure = {.net = &e->net};
+    struct run_step run = engine_run(e);
     struct vec theta = weights_of(j->l, first);
     struct prediction p = {.wanted = true};
     struct task_batch f;
@@ -228,7 +230,7 @@ static int predict_some(struct job *j, struct worker *worker, int first, int n)
         return err;
     worker_begin(worker);
     task_batch_take(&f, worker, &shape, 0, false, &e->images);
-    task_batch_fill(&f, worker, &shape, 0, false, labelled, &(struct run_step){.seed = e->seed}, n);
+    task_batch_fill(&f, worker, &shape, 0, false, labelled, &run, n);
     e->method->ops->predict(e->method, worker, &f, e->ways, theta, &p);
     if (j->l->reps_tasks > 0)
         keep_reps(j, worker, first, shape.query, &p);

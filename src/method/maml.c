@@ -13,10 +13,14 @@
 struct maml {
     struct inner inner;
     bool first_order;
+    int absent; /* enum absent */
 };
 
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct maml, first_order, "first_order", 1, "drop second derivatives (FOMAML)"),
+    PARAM_CHOICE_ROW(struct maml, absent, "absent", "origin|left-out", ABSENT_ORIGIN,
+                     "a class without support: its query points are in the training loss like any "
+                     "others (origin, as the same setting of ProtoNets), or left out of it"),
     INNER_PARAMS(struct maml, 5, 0.01, 10),
     {0},
 };
@@ -77,6 +81,11 @@ static void maml_cost(const struct method *m, const struct batch_shape *shape, d
     *hvp = s->first_order ? 0 : (double)s->inner.steps * shape->support;
 }
 
+static bool maml_leaves_out(const struct method *m)
+{
+    return ((const struct maml *)m->state)->absent == ABSENT_LEFT_OUT;
+}
+
 static int maml_shuffled(const struct method *m, bool *both)
 {
     const struct maml *s = m->state;
@@ -97,4 +106,5 @@ const struct method_ops method_maml = {
     .predict = maml_predict,
     .cost = maml_cost,
     .shuffled = maml_shuffled,
+    .leaves_out = maml_leaves_out,
 };

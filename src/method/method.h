@@ -92,6 +92,10 @@ struct method_ops {
     /* Whether support and query are one pass even where net.bn does not ask for it: a device
      * then takes tasks of one size at a time.  NULL: they are not. */
     bool (*one_pass)(const struct method *m);
+
+    /* Whether query points of classes that the support does not have are no part of the loss:
+     * they come without their label.  NULL: they are. */
+    bool (*leaves_out)(const struct method *m);
 };
 
 const struct method_ops *method_at(int i); /* NULL past the last */

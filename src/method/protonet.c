@@ -1,9 +1,10 @@
 /* protonet.c - prototypical networks (Snell et al. 2017).
  *
  * A class is the mean of its support's features; a query's logits are minus the
- * squared Euclidean distances to the classes.  A class without support has its
- * prototype at the origin: with unbalanced supports that happens all the time, and
- * the origin is what the authors' framework gives (sum / (count + 1e-7)).
+ * squared Euclidean distances to the classes.  With unbalanced supports there are
+ * classes without support all the time.  With absent=left-out they have no part in the
+ * softmax; with absent=origin their prototype is the origin, which is what the authors'
+ * framework gives (sum / (count + 1e-7)): predicted, and trained towards.
  *
  * With batch statistics the support and the query are two passes, each by its own;
  * `joint` makes them one pass, as in Snell et al.'s program.  A device that takes all tasks
@@ -14,11 +15,15 @@
 
 struct protonet {
     bool joint;
+    int absent; /* enum absent */
 };
 
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct protonet, joint, "joint", 0,
                    "embed support and query in one pass, normalised together"),
+    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out", ABSENT_ORIGIN,
+                     "a class without support: has its prototype at the origin, or is left out of "
+                     "the softmax and its query points of the training loss"),
     {0},
 };
 
@@ -26,6 +31,7 @@ static const struct param params[] = {
 struct embedding {
     struct pass support, query;
     bool joint, stacked;
+    struct classes classes;
     void *scratch;
 };
 
@@ -51,6 +57,7 @@ static void embedding_take(struct embedding *e, const struct method *m, struct w
     const struct protonet *s = m->state;
     const struct net *net = worker->net;
     bool one_pass = net->bn == BN_SUPPORT || (net->bn == BN_BATCH && s->joint);
+    e->classes = (struct classes){ways, (enum absent)s->absent};
     e->joint = one_pass && f->support.n > 0;
     e->stacked = net->bn == BN_BATCH && !e->joint && net->k->batched && !out->wanted &&
                  f->support.n == f->query.n && theta.stride == 0;
@@ -88,7 +95,7 @@ static void embedding_take(struct embedding *e, const struct method *m, struct w
 
 /* Embeds support and query, and compares them: the loss and all that follows. */
 static void compare(struct embedding *e, struct worker *worker, const struct task_batch *f,
-                    int ways, struct vec theta, const struct prediction *out)
+                    struct vec theta, const struct prediction *out)
 {
     const struct layer *last = net_feature_layer(worker->net, NULL);
     int tasks = f->query.tasks;
@@ -104,8 +111,8 @@ static void compare(struct embedding *e, struct worker *worker, const struct tas
     struct features from = features_of(worker, &e->support, tasks, 0, f->support.n);
     struct features to = features_of(worker, &e->query, tasks, out->first, f->query.n);
     to.task = e->stacked ? tasks : 0;
-    worker->net->k->proto(worker->dev, last, &from, &to, ways, out->logits, out->probs, out->loss,
-                          e->scratch);
+    worker->net->k->proto(worker->dev, last, &from, &to, &e->classes, out->logits, out->probs,
+                          out->loss, e->scratch);
 }
 
 static void protonet_meta_grad(const struct method *m, struct worker *worker,
@@ -121,7 +128,7 @@ static void protonet_meta_grad(const struct method *m, struct worker *worker,
         more = vector_take(worker, net->k->batched ? 2 * tasks : tasks);
     if (!worker->mem.base)
         return;
-    compare(&e, worker, f, ways, theta, out);
+    compare(&e, worker, f, theta, out);
     if (e.stacked) {
         query = (struct vec){.at = (char *)more.at + (size_t)tasks * more.stride * net->k->elem,
                              .stride = more.stride};
@@ -142,7 +149,7 @@ static void protonet_predict(const struct method *m, struct worker *worker,
     struct embedding e;
     embedding_take(&e, m, worker, f, ways, adapted, out);
     if (worker->mem.base)
-        compare(&e, worker, f, ways, adapted, out);
+        compare(&e, worker, f, adapted, out);
 }
 
 static void protonet_cost(const struct method *m, const struct batch_shape *shape, double *both,
@@ -151,6 +158,11 @@ static void protonet_cost(const struct method *m, const struct batch_shape *shap
     (void)m;
     *both = shape->support + shape->query;
     *hvp = 0;
+}
+
+static bool protonet_leaves_out(const struct method *m)
+{
+    return ((const struct protonet *)m->state)->absent == ABSENT_LEFT_OUT;
 }
 
 static bool protonet_one_pass(const struct method *m)
@@ -170,4 +182,5 @@ const struct method_ops method_protonet = {
     .predict = protonet_predict,
     .cost = protonet_cost,
     .one_pass = protonet_one_pass,
+    .leaves_out = protonet_leaves_out,
 };

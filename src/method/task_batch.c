@@ -77,13 +77,35 @@ static void put(int32_t *index, int32_t *label, const struct items *items, int n
     }
 }
 
+/* Takes the labels of classes that the support does not have. */
+static void leave_out(int32_t *label, int n, const struct items *support)
+{
+    int32_t most = -1;
+    for (int i = 0; i < n; i++)
+        most = label[i] > most ? label[i] : most;
+    bool *has = mem_array((size_t)most + 1, sizeof *has);
+    for (int i = 0; i < support->n; i++)
+        if (support->label[i] >= 0 && support->label[i] <= most)
+            has[support->label[i]] = true;
+    for (int i = 0; i < n; i++)
+        label[i] = label[i] >= 0 && has[label[i]] ? label[i] : -1;
+    free(has);
+}
+
+static void put_query(int32_t *index, int32_t *label, const struct labelled_task *e, int n,
+                      bool leaves_out)
+{
+    put(index, label, &e->query, n);
+    if (leaves_out)
+        leave_out(label, n, &e->support);
+}
+
 static void put_both(int32_t *index, int32_t *label, int32_t *query_label,
-                     const struct labelled_task *e, int n)
+                     const struct labelled_task *e, int n, bool leaves_out)
 {
     int ns = e->support.n;
-    struct items rest = e->query;
     put(index, label, &e->support, ns);
-    put(index + ns, label + ns, &rest, n - ns);
+    put_query(index + ns, label + ns, e, n - ns, leaves_out);
     for (int i = 0; i < n; i++)
         query_label[i] = i < ns ? -1 : label[i];
 }
@@ -127,8 +149,9 @@ void task_batch_fill(struct task_batch *f, struct worker *worker, const struct b
         equal = equal && e->support.n == s->support && e->query.n == s->query;
         put(h + p.support[0] + t * s->support, h + p.support[1] + t * s->support, &e->support,
             s->support);
-        put(h + p.query[0] + t * s->query, h + p.query[1] + t * s->query, &e->query, s->query);
-        put_both(b + p.both[0], b + p.both[1], b + p.both[2], e, nb);
+        put_query(h + p.query[0] + t * s->query, h + p.query[1] + t * s->query, e, s->query,
+                  run->leaves_out);
+        put_both(b + p.both[0], b + p.both[1], b + p.both[2], e, nb, run->leaves_out);
         if (shuffled) {
             size_t from =
                 both ? p.both[0] + (size_t)(t * nb) : p.support[0] + (size_t)(t * s->support);

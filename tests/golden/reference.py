@@ -19,7 +19,7 @@ torch.set_default_dtype(torch.float64)
 
 DEFAULTS = {
     "net": "conv4", "net.downsample": "stride", "net.bn": "batch", "net.bn_eps": 1e-5,
-    "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False,
+    "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False, "absent": "origin",
     "inner.steps": 5, "inner.lr": 0.01, "inner.loss": "mean",
 }
 
@@ -110,10 +110,16 @@ def inner_steps(p, x, y, s, kinks, keep_graph):
     return fast
 
 
+def asked(task, s):
+    """Which query points are in the loss: those of classes with support, or all."""
+    present = torch.isin(task["query.y"], task["support.y"])
+    return present if s["absent"] == "left-out" else torch.ones_like(present)
+
+
 def maml(p, task, s, kinks):
     fast = inner_steps(p, task["support.x"], task["support.y"], s, kinks, not s["first_order"])
-    z = query_logits(fast, task, s, kinks)
-    loss = F.cross_entropy(z, task["query.y"])
+    z, kept = query_logits(fast, task, s, kinks), asked(task, s)
+    loss = F.cross_entropy(z[kept], task["query.y"][kept])
     at = trained(fast if s["first_order"] else p)
     grads = torch.autograd.grad(loss, list(at.values()))
     return dict(zip(at, grads)), loss, z
@@ -142,7 +148,10 @@ def protonet(p, task, s, kinks):
     counts = one_hot.sum(0).clamp(min=1).unsqueeze(1)  # no support: the origin
     prototypes = one_hot.t() @ zs / counts
     z = -((zq.unsqueeze(1) - prototypes.unsqueeze(0)) ** 2).sum(-1)
-    loss = F.cross_entropy(z, yq)
+    kept = asked(task, s)
+    if s["absent"] == "left-out":
+        z = z.masked_fill(one_hot.sum(0) == 0, -torch.inf)
+    loss = F.cross_entropy(z[kept], yq[kept])
     body = {k: v for k, v in trained(p).items() if not k.startswith("head")}
     grads = torch.autograd.grad(loss, list(body.values()))
     return dict(zip(body, grads)), loss, z

@@ -499,11 +499,13 @@ static inline void pass_results(struct pass *p, struct results *r)
     keep_vector(p, r, "Hv", p->hv);
 }
 
-/* |a - b| / |b|, or |a| where b is zero. */
+/* |a - b| / |b|, or |a| where b is zero.  Infinities that are the same do not differ. */
 static inline double relative_error(size_t len, const float *a, const float *b)
 {
     double error = 0, norm = 0;
     for (size_t i = 0; i < len; i++) {
+        if (isinf(b[i]) && a[i] == b[i])
+            continue;
         error += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
         norm += (double)b[i] * b[i];
     }

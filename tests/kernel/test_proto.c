@@ -18,6 +18,7 @@ static const char *const enough[] = {"strided", "pooled", "dense features", NULL
  * one image of each part is not labelled. */
 struct proto {
     struct pass p;
+    struct classes classes;
     struct features support, query;
     void *scratch;
     float *logits, *probs;
@@ -25,12 +26,27 @@ struct proto {
 
 static const int32_t classes[N] = {0, 1, 3, -1, 1, 0, 3, 2, 0, -1, 1, 3, 1};
 static const int32_t unlabelled[N] = {0, 1, 3, -1, 1, 0, 3, -1, -1, -1, -1, -1, -1};
+static const int32_t present[N] = {0, 1, 3, -1, 1, 0, 3, -1, 0, -1, 1, 3, 1};
+static const int32_t none[N] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/* Labels, and what becomes of class 2. */
+struct marks {
+    const int32_t *labels;
+    enum absent absent;
+};
+static const struct marks marks[] = {
+    {classes, ABSENT_ORIGIN},      {unlabelled, ABSENT_ORIGIN}, {present, ABSENT_LEFT_OUT},
+    {unlabelled, ABSENT_LEFT_OUT}, {none, ABSENT_LEFT_OUT},
+};
+enum { MARKS = sizeof marks / sizeof *marks };
 
 static void proto_open(struct proto *o, const struct kernels *k, const struct spec *s,
-                       const int32_t labels[N])
+                       const struct marks *marked)
 {
+    const int32_t *labels = marked->labels;
     int32_t all[2 * N];
     pass_open(&o->p, k, s);
+    o->classes = (struct classes){WAYS, marked->absent};
     memcpy(all, labels, sizeof classes);
     memcpy(all + N, labels, sizeof classes);
     int last = o->p.n_layers - 1;
@@ -52,7 +68,7 @@ static void proto_open(struct proto *o, const struct kernels *k, const struct sp
 static void proto_run(struct proto *o)
 {
     pass_forward(&o->p);
-    o->p.k->proto(o->p.device, &o->p.layers[o->p.n_layers - 1], &o->support, &o->query, WAYS,
+    o->p.k->proto(o->p.device, &o->p.layers[o->p.n_layers - 1], &o->support, &o->query, &o->classes,
                   o->logits, o->probs, o->p.loss, o->scratch);
     pass_backward(&o->p);
 }
@@ -71,13 +87,30 @@ static void proto_results(struct proto *o, struct results *r)
     keep_vector(&o->p, r, "grad", o->p.grad);
 }
 
-static void run(const struct kernels *k, const struct spec *s, const int32_t labels[N],
+/* Where there are class means alone, a bias of the features changes no distance: its gradient is
+ * zero, but for rounding, which cannot be compared. */
+static void blank_bias(const struct spec *s, int layer, struct results *r)
+{
+    char name[64];
+    for (int t = 0; t < s->tasks; t++) {
+        snprintf(name, sizeof name, "grad bias of layer %d, task %d", layer, t);
+        for (int i = 0; i < r->n; i++)
+            for (size_t j = 0; strcmp(r->item[i].name, name) == 0 && j < r->item[i].len; j++) {
+                CHECK_NEAR(r->item[i].at[j], 0, 1e-4);
+                r->item[i].at[j] = 0;
+            }
+    }
+}
+
+static void run(const struct kernels *k, const struct spec *s, const struct marks *marked,
                 struct results *r)
 {
     struct proto o;
-    proto_open(&o, k, s, labels);
+    proto_open(&o, k, s, marked);
     proto_run(&o);
     proto_results(&o, r);
+    if (marked->absent == ABSENT_LEFT_OUT && o.p.layers[o.p.n_layers - 1].kind == LAYER_DENSE)
+        blank_bias(s, o.p.n_layers - 1, r);
     pass_close(&o.p);
 }
 
@@ -86,7 +119,7 @@ static void run(const struct kernels *k, const struct spec *s, const int32_t lab
 static void run_twins(const struct kernels *k, const struct spec *s, bool all, struct results *r)
 {
     struct proto o;
-    proto_open(&o, k, s, classes);
+    proto_open(&o, k, s, &marks[0]);
     o.support.tasks = o.query.tasks = 1;
     o.query.task = 1;
     if (all) {
@@ -120,17 +153,17 @@ TEST(support_and_query_may_be_tasks_of_one_pass)
 TEST(every_set_agrees_with_the_specification)
 {
     int bad = 0;
-    for (int i = 0; i < 2 * SPECS; i++) {
+    for (int i = 0; i < MARKS * SPECS; i++) {
         static struct results want, got;
-        const struct spec *s = &specs[i / 2];
-        const int32_t *labels = i % 2 ? unlabelled : classes;
+        const struct spec *s = &specs[i / MARKS];
+        const struct marks *marked = &marks[i % MARKS];
         if (beyond(enough, s))
             continue;
-        run(&kernels_ref64, s, labels, &want);
+        run(&kernels_ref64, s, marked, &want);
         for (int j = 0; kernels_at(j); j++) {
             if (kernels_at(j) == &kernels_ref64 || !set_usable(kernels_at(j)))
                 continue;
-            run(kernels_at(j), s, labels, &got);
+            run(kernels_at(j), s, marked, &got);
             bad += results_differ(s->name, kernels_at(j)->name, &got, &want, 2e-5) > 0;
             results_free(&got);
         }
@@ -139,32 +172,58 @@ TEST(every_set_agrees_with_the_specification)
     CHECK_EQ(bad, 0);
 }
 
-/* The loss of Snell et al. 2017 for task 0, from plain rows of doubles. */
-static double loss_of(struct proto *o)
+/* A class without support: probability 0 and no gradient; where no class has any, all are
+ * equally likely. */
+TEST(a_class_that_is_left_out_has_no_part_in_it)
 {
+    for (int i = 0; kernels_at(i); i++) {
+        if (!set_usable(kernels_at(i)))
+            continue;
+        struct results r = {0};
+        run(kernels_at(i), &specs[0], &marks[2], &r);
+        const float *logits = r.item[1].at, *probs = r.item[2].at;
+        for (int j = SUPPORT; j < N; j++) {
+            CHECK(isinf(logits[j * WAYS + 2]) && logits[j * WAYS + 2] < 0);
+            CHECK_EQ(probs[j * WAYS + 2], 0);
+            CHECK_NEAR(probs[j * WAYS] + probs[j * WAYS + 1] + probs[j * WAYS + 3], 1, 1e-6);
+        }
+        results_free(&r);
+        run(kernels_at(i), &specs[0], &marks[4], &r);
+        for (int j = SUPPORT * WAYS; j < N * WAYS; j++)
+            CHECK_NEAR(r.item[2].at[j], 1.0 / WAYS, 1e-6);
+        results_free(&r);
+    }
+}
+
+/* The loss of Snell et al. 2017 for task 0, from plain rows of doubles. */
+static double loss_of(struct proto *o, const struct marks *marked)
+{
+    const int32_t *y = marked->labels;
     pass_forward(&o->p);
     size_t len = row_size(&o->p.layers[o->p.n_layers - 1]);
     const double *rows = o->support.out;
     double *means = mem_array(WAYS * len, sizeof *means), made[WAYS] = {0}, sum = 0;
     int labelled = 0;
     for (int i = 0; i < SUPPORT; i++)
-        for (size_t j = 0; classes[i] >= 0 && j < len; j++) {
-            made[classes[i]] += j == 0;
-            means[(size_t)classes[i] * len + j] += rows[(size_t)i * len + j];
+        for (size_t j = 0; y[i] >= 0 && j < len; j++) {
+            made[y[i]] += j == 0;
+            means[(size_t)y[i] * len + j] += rows[(size_t)i * len + j];
         }
     for (int i = SUPPORT; i < N; i++) {
         double z = 0, own = 0;
-        for (int w = 0; classes[i] >= 0 && w < WAYS; w++) {
+        for (int w = 0; y[i] >= 0 && w < WAYS; w++) {
             double distance = 0;
+            if (marked->absent == ABSENT_LEFT_OUT && made[w] == 0)
+                continue;
             for (size_t j = 0; j < len; j++) {
                 double mean = made[w] > 0 ? means[(size_t)w * len + j] / made[w] : 0;
                 distance += (rows[(size_t)i * len + j] - mean) * (rows[(size_t)i * len + j] - mean);
             }
             z += exp(-distance);
-            own = w == classes[i] ? distance : own;
+            own = w == y[i] ? distance : own;
         }
-        labelled += classes[i] >= 0;
-        sum += classes[i] >= 0 ? log(z) + own : 0;
+        labelled += y[i] >= 0;
+        sum += y[i] >= 0 ? log(z) + own : 0;
     }
     free(means);
     return sum / labelled;
@@ -178,20 +237,21 @@ TEST(the_gradient_is_that_of_finite_differences)
         {"dense", 1, 1, 20, {0}, false, {11, 9}, 1, N, {0}, WHOLE, 0, 0, 0, 213},
     };
     const double step = 1e-6;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2 * 3; i++) {
+        const struct marks *marked = &marks[i / 3 * 2];
         struct proto o;
-        proto_open(&o, &kernels_ref64, &small[i], classes);
+        proto_open(&o, &kernels_ref64, &small[i % 3], marked);
         proto_run(&o);
         struct pass *p = &o.p;
         double said = p->k->dot(p->device, p->trained, p->grad.at, p->v.at);
         p->k->axpy(p->device, 1, p->trained, p->theta, p->theta, step, p->v);
-        double up = loss_of(&o);
+        double up = loss_of(&o, marked);
         p->k->axpy(p->device, 1, p->trained, p->theta, p->theta, -2 * step, p->v);
-        double down = loss_of(&o);
+        double down = loss_of(&o, marked);
         pass_close(p);
         CHECK_NEAR(said, (up - down) / (2 * step), 1e-6 * fabs(said));
     }
 }
 
 TESTS(T(every_set_agrees_with_the_specification), T(support_and_query_may_be_tasks_of_one_pass),
-      T(the_gradient_is_that_of_finite_differences))
+      T(a_class_that_is_left_out_has_no_part_in_it), T(the_gradient_is_that_of_finite_differences))

@@ -93,11 +93,16 @@ TEST(the_id_depends_on_every_setting_but_not_on_order_or_origin)
     run.settings = changed;
     store_run_id(&run, other);
     CHECK(strcmp(other, id) != 0);
-    static const char *const later[] = {"train.relabel", "train.resplit"};
-    for (int i = 0; i < 4; i++) { /* settings that came later */
-        run.settings = (const struct store_setting[]){{"inner.lr", "0.1", ""},
-                                                      {"train.steps", "1000", ""},
-                                                      {later[i / 2], i % 2 ? "yes" : "no", ""}};
+    static const struct {
+        const char *key, *before, *other;
+    } later[] = {{"train.relabel", "no", "yes"},
+                 {"train.resplit", "no", "yes"},
+                 {"method.absent", "origin", "left-out"}};
+    for (int i = 0; i < 2 * 3; i++) { /* settings that came later */
+        run.settings = (const struct store_setting[]){
+            {"inner.lr", "0.1", ""},
+            {"train.steps", "1000", ""},
+            {later[i / 2].key, i % 2 ? later[i / 2].other : later[i / 2].before, ""}};
         run.n_settings = 3;
         store_run_id(&run, other);
         CHECK_EQ(strcmp(other, id) != 0, i % 2);

@@ -11,7 +11,7 @@ static double image_weight(int n, const int32_t *labels, bool mean)
 
 /* Softmax cross-entropy of one image: its loss (0 without a label), probabilities and
  * weighted dlogits.  The logits are floats or doubles, the other is NULL; they are few,
- * so all is in double. */
+ * so all is in double.  One of them may be -infinity, not all and not the label's. */
 static double xent_one(int ways, const float *f, const double *d, int32_t label, double weight,
                        float *p, float *dlogits)
 {
@@ -205,11 +205,23 @@ static void share_gradients(const struct prototypes *s, const struct part *suppo
         }
 }
 
+/* The logits of classes without support, where they are left out. */
+static void leave_out(const struct prototypes *s, const struct classes *classes)
+{
+    bool any = false;
+    for (int w = 0; w < classes->ways; w++)
+        any = any || s->made[w] > 0;
+    for (int w = 0; any && classes->absent == ABSENT_LEFT_OUT && w < classes->ways; w++)
+        if (s->made[w] == 0)
+            s->logits[w] = -INFINITY;
+}
+
 static void cpu_proto(struct device *d, const struct layer *l, const struct features *support,
-                      const struct features *query, int ways, float *logits, float *probs,
-                      float *loss, void *scratch)
+                      const struct features *query, const struct classes *classes, float *logits,
+                      float *probs, float *loss, void *scratch)
 {
     (void)d;
+    int ways = classes->ways;
     struct prototypes s = prototypes_in(l, ways, scratch);
     for (int t = 0; t < query->tasks; t++) {
         struct part known = part_of(l, support, t), asked = part_of(l, query, t);
@@ -222,6 +234,7 @@ static void cpu_proto(struct device *d, const struct layer *l, const struct feat
             size_t row = (size_t)(t * query->batch.n + i) * (size_t)ways;
             for (int w = 0; w < ways; w++)
                 s.logits[w] = -distance(&s, &asked, i, w);
+            leave_out(&s, classes);
             for (int w = 0; logits && w < ways; w++)
                 logits[row + (size_t)w] = (float)s.logits[w];
             sum += xent_one(ways, NULL, s.logits, asked.labels[i], weight, probs + row, s.dlogits);

@@ -141,14 +141,15 @@ extern "C" void cuda_proto_flush(struct device *d)
 }
 
 extern "C" void cuda_proto(struct device *d, const struct layer *l, const struct features *support,
-                           const struct features *query, int ways, float *logits, float *probs,
-                           float *loss, void *scratch)
+                           const struct features *query, const struct classes *classes,
+                           float *logits, float *probs, float *loss, void *scratch)
 {
     cuda_flush(d); /* before asking what the kernel before is */
-    *d->proto = (struct proto_args){ways,
+    *d->proto = (struct proto_args){classes->ways,
                                     (int)out_floats(l),
                                     (support->count + 31) / 32,
                                     after_forward(d),
+                                    classes->absent == ABSENT_LEFT_OUT,
                                     *support,
                                     *query,
                                     logits,

@@ -232,9 +232,22 @@ static __device__ __forceinline__ double spread_total(const float (&v)[NEAR])
     return one + __shfl_xor_sync(~0u, one, 16);
 }
 
-/* Squared distances of features f to all prototypes, by a warp. */
-static __device__ __forceinline__ void
-put_distances(const struct proto_args &a, const struct proto_task &k, const float *f, double *row)
+/* Whether a class without support has no part in the softmax; asked by a whole warp. */
+static __device__ __forceinline__ bool leaves_out(const struct proto_args &a,
+                                                  const struct proto_task &k)
+{
+    bool any = false;
+#pragma unroll 1
+    for (int j = threadIdx.x % 32; a.leaves_out && j < a.ways; j += 32)
+        any = any || k.shares[j] > 0;
+    return __any_sync(~0u, any);
+}
+
+/* Squared distances of features f to all prototypes, by a warp; to those that are left out they
+ * are infinite. */
+static __device__ __forceinline__ void put_distances(const struct proto_args &a,
+                                                     const struct proto_task &k, const float *f,
+                                                     bool without, double *row)
 {
     int lane = threadIdx.x % 32;
 #pragma unroll 1
@@ -253,7 +266,7 @@ put_distances(const struct proto_args &a, const struct proto_task &k, const floa
         }
         double all = spread_total(sum);
         if (lane < NEAR && w0 + lane < a.ways)
-            row[w0 + lane] = all;
+            row[w0 + lane] = without && k.shares[w0 + lane] == 0 ? (double)INFINITY : all;
     }
 }
 
@@ -297,10 +310,11 @@ static __device__ __forceinline__ void put_rows(const struct proto_args &a,
                                                 double weight)
 {
     double *row = k.rows + threadIdx.x / 32 * a.ways;
+    bool without = leaves_out(a, k);
 #pragma unroll 1
     for (int i = threadIdx.x / 32; i < queries; i += PROTO_WARPS) {
         int y = k.qy[first + i];
-        put_distances(a, k, k.query + (size_t)(first + i) * a.len, row);
+        put_distances(a, k, k.query + (size_t)(first + i) * a.len, without, row);
         __syncwarp();
         softmax_row(a, k, row, i, y, (size_t)(first + i) * a.ways, weight);
         __syncwarp();

@@ -10,9 +10,10 @@
 #include "cuda_conv.h"
 
 struct proto_args {
-    int ways, len; /* len: features of an image, with padding */
-    int words;     /* of 32 support images each */
-    bool early;    /* the kernel before has not written labels */
+    int ways, len;   /* len: features of an image, with padding */
+    int words;       /* of 32 support images each */
+    bool early;      /* the kernel before has not written labels */
+    bool leaves_out; /* classes without support, of the softmax */
     struct features support, query;
     float *logits, *probs, *loss;
     float *scratch; /* prototypes and their gradients (tasks, 2, ways, len) */

@@ -224,8 +224,8 @@ void cuda_xent(struct device *d, const struct layer *l, const struct batch *b,
 void cuda_xent_tangent(struct device *d, const struct layer *l, const struct batch *b,
                        const int32_t *labels, bool mean, const float *probs, void *tangent);
 void cuda_proto(struct device *d, const struct layer *l, const struct features *support,
-                const struct features *query, int ways, float *logits, float *probs, float *loss,
-                void *scratch);
+                const struct features *query, const struct classes *classes, float *logits,
+                float *probs, float *loss, void *scratch);
 size_t cuda_proto_bytes(const struct layer *l, int tasks, int ways);
 
 void cuda_kmeans(struct device *d, int tasks, int f, struct clustering *c);

@@ -103,11 +103,21 @@ static void class_means(const struct features *support, int t, int ways, size_t 
             proto[(size_t)w * len + j] /= made[w];
 }
 
+/* Whether class w has no part in the softmax. */
+static bool is_left_out(const struct classes *c, const double *made, int w)
+{
+    bool any = false;
+    for (int i = 0; i < c->ways; i++)
+        any = any || made[i] > 0;
+    return c->absent == ABSENT_LEFT_OUT && any && made[w] == 0;
+}
+
 static void ref_proto(struct device *d, const struct layer *l, const struct features *support,
-                      const struct features *query, int ways, float *logit_rows, float *probs,
-                      float *loss, void *scratch)
+                      const struct features *query, const struct classes *classes,
+                      float *logit_rows, float *probs, float *loss, void *scratch)
 {
     (void)d;
+    int ways = classes->ways;
     size_t len = out_len(l);
     double *proto = scratch, *dproto = proto + (size_t)ways * len,
            *made = dproto + (size_t)ways * len;
@@ -127,6 +137,8 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
                 for (size_t j = 0; j < len; j++)
                     logits[w] -=
                         (f[j] - proto[(size_t)w * len + j]) * (f[j] - proto[(size_t)w * len + j]);
+                if (is_left_out(classes, made, w))
+                    logits[w] = -INFINITY;
             }
             double lse = softmax(ways, logits, p);
             for (int w = 0; logit_rows && w < ways; w++)
