@@ -29,9 +29,8 @@ static void give_up(void)
 /* Seconds to buy n tasks with the experiment's strategy; the episodes stay. */
 static double buy(struct experiment *x, int n, struct episode *episodes)
 {
-    struct label_model model = label_model_of(engine_learner(x->engine));
     struct label_request q = {
-        .tasks = x->train, .part = SPLIT_TRAIN, .n = n, .ledger = x->ledger, .model = &model};
+        .tasks = x->train, .part = SPLIT_TRAIN, .n = n, .ledger = x->ledger, .learner = x->learner};
     int bought = 0;
     double start = now();
     if (labeller_buy(&x->setup.labeller, &q, episodes, &bought) || bought < n)
@@ -47,7 +46,7 @@ static double train_on(struct experiment *x, const struct episode *episodes, int
     for (int i = 0; i + 32 <= n; i += 32) {
         for (int j = 0; j < 32; j++)
             labelled[j] = labelled_task_of(&episodes[i + j], 0);
-        if (engine_step(x->engine, labelled, 32))
+        if (learner_step(x->learner, labelled, 32))
             give_up();
     }
     return now() - start;
@@ -56,7 +55,7 @@ static double train_on(struct experiment *x, const struct episode *episodes, int
 /* Seconds of the passes over the pools that one round of active selection needs. */
 static double look_at_pools(struct experiment *x, int n)
 {
-    struct learner *l = engine_learner(x->engine);
+    struct learner *l = x->learner;
     struct task task = {0};
     double seconds = 0;
     for (int i = 0; i < n; i++) {

@@ -20,14 +20,13 @@ struct pixel_model {
     const struct dataset *d;
     const struct ledger *ledger;
     int ways;
-    int calls;             /* of adapt */
-    int sizes[64];         /* of the first task's support in each */
-    const char *wrong;     /* NULL: nothing */
-    uint8_t *revealed;     /* (items) */
-    int64_t rows;          /* of the ledger, taken note of so far */
-    float *mean;           /* (PIXEL_TASKS, ways, PIXEL_FEATURES) */
-    int *count;            /* (PIXEL_TASKS, ways) */
-    float *x[PIXEL_TASKS]; /* of the last predict, (n, PIXEL_FEATURES) */
+    int calls;         /* of adapt */
+    int sizes[64];     /* of the first task's support in each */
+    const char *wrong; /* NULL: nothing */
+    uint8_t *revealed; /* (items) */
+    int64_t rows;      /* of the ledger, taken note of so far */
+    float *mean;       /* (PIXEL_TASKS, ways, PIXEL_FEATURES) */
+    int *count;        /* (PIXEL_TASKS, ways) */
 };
 
 /* Mean ink of each of 7 x 7 cells. */
@@ -107,29 +106,17 @@ static int pixel_predict(void *user, int tasks, const struct items *query,
     size_t w = (size_t)m->ways;
     float *p = mem_array(w, sizeof *p);
     for (int t = 0; t < tasks; t++) {
-        m->x[t] = mem_grow(m->x[t], (size_t)query[t].n * PIXEL_FEATURES + 1, sizeof *m->x[t]);
         for (int i = 0; i < query[t].n; i++) {
-            float *x = m->x[t] + (size_t)i * PIXEL_FEATURES;
+            float x[PIXEL_FEATURES];
             pixel_features(m->d, query[t].at[i], x);
             pixel_probs(m, t, x, p);
             if (out->reps)
-                memcpy(out->reps[t] + (size_t)i * PIXEL_FEATURES, x, PIXEL_FEATURES * sizeof *x);
+                memcpy(out->reps[t] + (size_t)i * PIXEL_FEATURES, x, sizeof x);
             if (out->probs)
                 memcpy(out->probs[t] + (size_t)i * w, p, w * sizeof *p);
-            if (out->entropy)
-                host_entropy(NULL, 1, m->ways, p, out->entropy[t] + i);
         }
     }
     free(p);
-    return 0;
-}
-
-static int pixel_cluster(void *user, int tasks, struct clustering *c)
-{
-    struct pixel_model *m = user;
-    for (int t = 0; t < tasks; t++)
-        c[t].x = m->x[t];
-    host_kmeans(NULL, tasks, PIXEL_FEATURES, c);
     return 0;
 }
 
@@ -148,13 +135,16 @@ static void pixel_model_release(struct pixel_model *m)
     free(m->revealed);
     free(m->mean);
     free(m->count);
-    for (int t = 0; t < PIXEL_TASKS; t++)
-        free(m->x[t]);
 }
 
-static struct label_model pixel_as_model(struct pixel_model *m)
+/* As a learner that has representations and leaves entropies and clusters to the host;
+ * learner_forget() it. */
+static struct learner pixel_as_learner(struct pixel_model *m)
 {
-    return (struct label_model){m, PIXEL_FEATURES, pixel_adapt, pixel_predict, pixel_cluster};
+    static const struct learner_ops ops = {
+        .name = "pixels", .adapt = pixel_adapt, .predict = pixel_predict};
+    return (struct learner){
+        .ops = &ops, .state = m, .is = {.ways = m->ways, .features = PIXEL_FEATURES}};
 }
 
 #endif

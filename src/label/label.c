@@ -128,7 +128,7 @@ static int batch_size(const struct labeller *l, const struct label_request *q)
     if (l->ops->needs & (LABEL_PROBS | LABEL_ENTROPY))
         width += (size_t)tasks_ways(q->tasks);
     if (l->ops->needs & (LABEL_REPS | LABEL_CLUSTERS))
-        width += (size_t)q->model->features;
+        width += (size_t)q->learner->is.features;
     size_t bytes = width * (size_t)tasks_max_pool(q->tasks) * sizeof(float);
     size_t fit = bytes ? BATCH_BYTES / bytes : BATCH_MOST;
     return fit < 1 ? 1 : fit > BATCH_MOST ? BATCH_MOST : (int)fit;
@@ -140,7 +140,7 @@ static int open_batch(struct purchase_batch *b, int64_t first, int want)
 {
     const struct label_request *q = b->q;
     struct labeller *l = b->labeller;
-    int features = q->model ? q->model->features : 0;
+    int features = q->learner ? q->learner->is.features : 0;
     for (b->n = 0; b->n < want; b->n++) {
         struct task *task = &l->slot[b->n];
         int err = task_draw(q->tasks, q->part, first + b->n, task);
@@ -175,7 +175,7 @@ static int check_finite(const struct buying *x, unsigned needs, int features)
 static int consult(struct purchase_batch *b)
 {
     unsigned needs = b->labeller->ops->needs;
-    const struct label_model *m = b->q->model;
+    struct learner *l = b->q->learner;
     struct items support[BATCH_MOST], pool[BATCH_MOST];
     float *probs[BATCH_MOST], *reps[BATCH_MOST], *entropy[BATCH_MOST];
     for (int i = 0; i < b->n; i++) {
@@ -188,11 +188,11 @@ static int consult(struct purchase_batch *b)
     }
     struct predicted out = {needs & LABEL_PROBS ? probs : NULL, needs & LABEL_REPS ? reps : NULL,
                             entropy, needs & LABEL_CLUSTERS};
-    int err = m->adapt(m->user, b->n, support);
+    int err = learner_adapt(l, b->n, support);
     if (!err)
-        err = m->predict(m->user, b->n, pool, &out);
+        err = learner_predict(l, b->n, pool, &out);
     for (int i = 0; i < b->n && !err; i++)
-        err = check_finite(&b->at[i], needs, m->features);
+        err = check_finite(&b->at[i], needs, l->is.features);
     return err;
 }
 
@@ -217,7 +217,7 @@ static struct label_view view_of(const struct purchase_batch *b, const struct bu
         .n = x->task->n_pool,
         .ways = x->task->ways,
         .shots = tasks_shots(b->q->tasks),
-        .features = b->q->model ? b->q->model->features : 0,
+        .features = b->q->learner ? b->q->learner->is.features : 0,
         .round = b->round,
         .available = x->available,
         .known = x->known,
@@ -236,7 +236,6 @@ static struct label_view view_of(const struct purchase_batch *b, const struct bu
 static int cluster_pools(struct purchase_batch *b)
 {
     const struct label_ops *ops = b->labeller->ops;
-    const struct label_model *m = b->q->model;
     struct clustering c[BATCH_MOST];
     int k[BATCH_MOST];
     for (int i = 0; i < b->n; i++) {
@@ -245,7 +244,7 @@ static int cluster_pools(struct purchase_batch *b)
         k[i] = x->want > 0 ? ops->clusters(b->labeller->state, &v, x->want) : 0;
         clustering_open(&c[i], &v, k[i], &x->rng);
     }
-    int err = m->cluster(m->user, b->n, c);
+    int err = learner_cluster(b->q->learner, b->n, c);
     for (int i = 0; i < b->n; i++) {
         struct buying *x = &b->at[i];
         x->clusters = clustering_close(&c[i], k[i], &x->rng, x->cluster, x->central);
@@ -378,7 +377,7 @@ static int buy_batch(struct labeller *l, const struct label_request *q, int64_t 
 int labeller_buy(struct labeller *l, const struct label_request *q, struct episode *episodes,
                  int *bought)
 {
-    if (l->ops->needs & LABEL_LEARNER && !q->model)
+    if (l->ops->needs & LABEL_LEARNER && !q->learner)
         return fail(METE_EINVAL, "the label strategy '%s' needs a learner to look through",
                     l->ops->name);
     int most = batch_size(l, q), done = 0, n = 1;

@@ -80,25 +80,14 @@ void labeller_close(struct labeller *l);                   /* a zeroed one is fi
 /* Adds both tables to `set` under "labels". */
 void labeller_params(struct labeller *l, struct param_set *set);
 
-/* The learner as a strategy's driver needs it (learner.h, as a table so that a
- * test or another program can put its own in). */
-struct label_model {
-    void *user;
-    int features;
-    int (*adapt)(void *user, int tasks, const struct items *support);
-    int (*predict)(void *user, int tasks, const struct items *query, const struct predicted *out);
-    int (*cluster)(void *user, int tasks, struct clustering *c);
-};
-struct label_model label_model_of(struct learner *l);
-
 struct label_request {
     const struct tasks *tasks;
     int part;
     int64_t first; /* number of the first task */
     int n;
     struct ledger *ledger;
-    const struct label_model *model; /* NULL where the strategy needs none */
-    struct threads *threads;         /* NULL: this thread alone */
+    struct learner *learner; /* NULL where the strategy needs none */
+    struct threads *threads; /* NULL: this thread alone */
 };
 
 /* Draws tasks first..first+n-1 and buys each one's support and query.  *bought is

@@ -3,6 +3,7 @@
 #include "method/engine_private.h"
 #include "method/task_batch.h"
 #include "base/error.h"
+#include "data/dataset.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -161,7 +162,6 @@ static int open_workers(struct engine *e)
     shape.tasks = e->k->batched ? e->meta_batch : 1;
     struct worker measured = measure_worker(e, &shape, false);
     e->workers = mem_array((size_t)e->n_workers, sizeof *e->workers);
-    e->learner.engine = e;
     for (int i = 0; i < e->n_workers; i++) {
         e->workers[i] = (struct worker){.net = &e->net};
         int err = i == 0 ? 0 : e->k->open(&e->workers[i].dev, &e->device);
@@ -196,6 +196,18 @@ static int open_vectors(struct engine *e)
     e->planned += bytes;
     net_init(&e->net, e->dev, e->seed, vector_at(e, VECTOR_THETA));
     return 0;
+}
+
+struct images engine_images(const struct dataset *d)
+{
+    return (struct images){.data = d->x,
+                           .type = d->is_float ? IMAGES_F32 : IMAGES_U8,
+                           .h = d->h,
+                           .w = d->w,
+                           .c = d->c,
+                           .items = d->items,
+                           .scale = d->scale,
+                           .shift = d->shift};
 }
 
 static void choose_optimiser(struct engine *e, const struct outer_settings *s)
@@ -241,6 +253,7 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
         engine_close(e);
         return err;
     }
+    engine_learner_open(e);
     *out = e;
     return 0;
 }
@@ -250,7 +263,7 @@ void engine_close(struct engine *e)
     if (!e)
         return;
     lockstep_leave(e);
-    learner_release(&e->learner);
+    engine_learner_release(e);
     for (int i = 0; e->workers && i < e->n_workers; i++) {
         if (!e->workers[i].dev)
             continue;

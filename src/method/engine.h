@@ -10,17 +10,10 @@
 
 #include "base/threads.h"
 #include "method/method.h"
+#include "method/outer.h"
 
 struct engine;
 struct lockstep_set;
-
-struct outer_settings { /* the meta-optimiser */
-    int optimiser;      /* 0 the method's own, 1 adam, 2 sgd */
-    double lr;          /* 0: the method's own */
-    double beta1, beta2, eps;
-    double momentum; /* of the running batch-norm averages */
-};
-extern const struct param outer_params[];
 
 struct engine_spec {
     const struct kernels *kernels;
@@ -39,6 +32,7 @@ struct engine_spec {
         *lockstep_set; /* NULL, or who takes steps together (lockstep.h); outlives the engine */
 };
 
+struct images engine_images(const struct dataset *d); /* of a dataset; borrows its data */
 int engine_open(struct engine **out, const struct engine_spec *spec);
 void engine_close(struct engine *e); /* NULL is fine */
 
@@ -53,8 +47,6 @@ double engine_flops(const struct engine *e,
 /* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU is
  * left to work on by itself: a failure shows in a later call, or in engine_wait. */
 int engine_step(struct engine *e, const struct labelled_task *tasks, int n);
-/* Steps to ask for before waiting: the shortest take 170 us, a wait some tens. */
-enum { ENGINE_AHEAD = 16 };
 int engine_wait(struct engine *e);   /* until all steps are done */
 void engine_leave(struct engine *e); /* no more steps for now: others need not wait for them */
 /* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */
@@ -80,7 +72,8 @@ int64_t engine_steps(const struct engine *e); /* optimiser steps taken */
 void engine_set_steps(struct engine *e, int64_t steps);
 bool engine_finite(struct engine *e); /* no NaN or infinity in the weights */
 
-/* The engine's learner, with its current weights; it uses all workers. */
+/* The engine as a learner, with its current weights; it uses all workers.  learner_close closes
+ * the engine. */
 struct learner *engine_learner(struct engine *e);
 
 #endif

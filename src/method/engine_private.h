@@ -1,4 +1,4 @@
-/* engine_private.h - the engine's insides, for engine.c and learner.c alone. */
+/* engine_private.h - the engine's insides, for engine.c and engine_learner.c alone. */
 #ifndef METHOD_ENGINE_PRIVATE_H
 #define METHOD_ENGINE_PRIVATE_H
 
@@ -6,8 +6,7 @@
 #include "method/engine.h"
 #include "method/replay.h"
 
-struct learner {
-    struct engine *engine;
+struct models {            /* adapted to tasks */
     int tasks;             /* of the last adapt */
     struct items *support; /* (tasks) what they were adapted to, kept here */
     int32_t *kept;         /* its indices and labels */
@@ -41,7 +40,8 @@ struct engine {
     int gradient_tasks;
     struct threads *threads;
     struct worker *workers;
-    struct learner learner;
+    struct learner learner; /* the engine, as others know it; its state is the engine */
+    struct models models;
     int n_workers;
     void *vectors;
     size_t vectors_bytes, planned;
@@ -68,7 +68,8 @@ void engine_update(struct engine *e, struct device *dev, int tasks, const struct
 void engine_stepped(struct engine *e);
 /* Makes room for work that was measured; what the worker held is lost if it must grow. */
 int worker_fit(struct worker *worker, const struct worker *measured);
-void worker_begin(struct worker *worker); /* an empty arena, but for the scratch */
-void learner_release(struct learner *l);
+void worker_begin(struct worker *worker);   /* an empty arena, but for the scratch */
+void engine_learner_open(struct engine *e); /* fills in e->learner */
+void engine_learner_release(struct engine *e);
 
 #endif

@@ -14,12 +14,6 @@
 #include "method/learner.h"
 #include "net/pass.h"
 
-/* A labelled task, as a method meets it. */
-struct labelled_task {
-    struct items support, query;
-    uint64_t id; /* its number: keys the random order of shuffled inner batches */
-};
-
 /* The sizes of a shard of tasks: memory is planned from this alone. */
 struct batch_shape {
     int tasks, support, query; /* images per task, the largest where they differ */

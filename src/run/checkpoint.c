@@ -2,12 +2,11 @@
  *
  * Two files, each written whole or not at all: collection.safetensors, the tasks
  * bought and the ledger, rewritten when they grew; checkpoint.safetensors, the
- * weights (by PyTorch's names), the optimiser, the best weights, counters and
- * history.  The collection may be ahead of the checkpoint, never behind: what is
- * past the checkpoint's counters is dropped.
+ * learner's model (the engine's weights have PyTorch's names), the rest of the
+ * learner's state, the best model, counters and history.  The collection may be ahead of the
+ * checkpoint, never behind: what is past the checkpoint's counters is dropped.
  */
 #include "run/train.h"
-#include "run/weights.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -19,7 +18,6 @@
 
 enum counters {
     C_STEP,
-    C_OPTIMISER,
     C_ASKED,
     C_SPENT,
     C_BOUGHT,
@@ -68,28 +66,24 @@ static int write_collection(const struct trainer *t)
     return err;
 }
 
-/* Weights by name, then everything else by names with an '@', which no net uses. */
+/* The model by its tensors' names; then everything else by names with an '@', which no model uses:
+ * @NAME of the learner's other state, @best/NAME of the best model. */
 static int write_state(struct trainer *t, const int64_t counters[COUNTERS], const double reals[2])
 {
-    const struct net *net = engine_net(t->engine);
-    struct net_tensor tensors[NET_TENSORS_MAX];
-    struct safetensor out[NET_TENSORS_MAX + 6];
-    int n = net_tensors(net, tensors), used = 0;
-    int64_t len = (int64_t)weights_len(net);
-    float *rows = mem_array(3 * (size_t)len, sizeof *rows), *at = rows;
-    char path[4096];
-    for (int v = 0; v < 3; v++)
-        weights_get(t->engine,
-                    (enum engine_vector[]){ENGINE_THETA, ENGINE_ADAM_M, ENGINE_ADAM_V}[v],
-                    rows + v * len);
-    for (int i = 0; i < n; at += tensors[i++].len) {
-        const int *s = tensors[i].shape;
-        out[used++] = (struct safetensor){tensors[i].name,
-                                          {.dtype = DTYPE_F32,
-                                           .rank = tensors[i].dims,
-                                           .shape = {s[0], s[1], s[2], s[3]},
-                                           .data = at}};
+    struct tensors model, training = {0};
+    int err = learner_save(t->learner, LEARNER_MODEL, &model);
+    if (!err)
+        err = learner_save(t->learner, LEARNER_TRAINING, &training);
+    if (err) {
+        tensors_release(&model);
+        return err;
     }
+    struct safetensor *out = mem_array((size_t)(model.n + training.n + t->best.n + 3), sizeof *out);
+    int n = tensors_list(&model, "", out, 0);
+    n = tensors_list(&training, "@", out, n);
+    n = tensors_list(&t->best, "@best/", out, n);
+    int named = n;
+    char path[4096];
     double(*history)[HISTORY_FIELDS] = mem_array((size_t)t->n_history, sizeof *history);
     for (int i = 0; i < t->n_history; i++) {
         const struct store_checkpoint *h = &t->history[i];
@@ -98,16 +92,16 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
                           h->accuracy, h->half, h->loss},
                sizeof history[i]);
     }
-    out[used++] = vector_of("@adam_m", DTYPE_F32, len, rows + len);
-    out[used++] = vector_of("@adam_v", DTYPE_F32, len, rows + 2 * len);
-    out[used++] = vector_of("@best", DTYPE_F32, len, t->best);
-    out[used++] = vector_of("@history", DTYPE_F64, (int64_t)t->n_history * HISTORY_FIELDS, history);
-    out[used++] = vector_of("@counters", DTYPE_I64, COUNTERS, counters);
-    out[used++] = vector_of("@reals", DTYPE_F64, 2, reals);
+    out[n++] = vector_of("@history", DTYPE_F64, (int64_t)t->n_history * HISTORY_FIELDS, history);
+    out[n++] = vector_of("@counters", DTYPE_I64, COUNTERS, counters);
+    out[n++] = vector_of("@reals", DTYPE_F64, 2, reals);
     path_of(path, t->folder, "checkpoint.safetensors");
-    int err = safetensors_write(path, out, used, NULL, 0);
-    free(rows);
+    err = safetensors_write(path, out, n, NULL, 0);
+    tensors_names_free(out, 0, named);
+    free(out);
     free(history);
+    tensors_release(&model);
+    tensors_release(&training);
     return err;
 }
 
@@ -115,12 +109,14 @@ int checkpoint_write(struct trainer *t)
 {
     struct ledger_totals totals = ledger_totals(t->ledger);
     const struct ledger_row *rows;
-    const int64_t counters[COUNTERS] = {
-        [C_STEP] = t->step,          [C_OPTIMISER] = engine_steps(t->engine),
-        [C_ASKED] = t->asked,        [C_SPENT] = t->spent,
-        [C_BOUGHT] = t->bought.n,    [C_ROWS] = ledger_rows(t->ledger, &rows),
-        [C_LABELS] = totals.labels,  [C_TASKS] = totals.tasks,
-        [C_BEST_STEP] = t->best_step};
+    const int64_t counters[COUNTERS] = {[C_STEP] = t->step,
+                                        [C_ASKED] = t->asked,
+                                        [C_SPENT] = t->spent,
+                                        [C_BOUGHT] = t->bought.n,
+                                        [C_ROWS] = ledger_rows(t->ledger, &rows),
+                                        [C_LABELS] = totals.labels,
+                                        [C_TASKS] = totals.tasks,
+                                        [C_BEST_STEP] = t->best_step};
     const double reals[2] = {totals.spent, t->best_accuracy};
     int err = file_make_folder(t->folder);
     if (!err && t->bought.n != t->written) {
@@ -199,28 +195,31 @@ static int read_history(struct trainer *t, const struct safetensors *f)
     return 0;
 }
 
-static int read_vectors(struct trainer *t, const struct safetensors *f, const char *path)
+/* The learner's state, and the best model.  What the learner saves now says what must be there. */
+static int read_learner(struct trainer *t, const struct safetensors *f)
 {
-    const struct net *net = engine_net(t->engine);
-    int64_t len = (int64_t)weights_len(net);
-    static const char *const names[] = {"@adam_m", "@adam_v", "@best"};
-    float *row = mem_array((size_t)len, sizeof *row);
-    int err = model_read(path, net, row);
+    struct tensors model, training = {0}, best = {0};
+    int err = learner_save(t->learner, LEARNER_MODEL, &model);
     if (!err)
-        weights_put(t->engine, ENGINE_THETA, row);
-    for (int i = 0; i < 3 && !err; i++) {
-        const struct ndarray *a;
-        err = get(f, names[i], DTYPE_F32, len, &a);
-        if (err)
-            break;
-        ndarray_to_float(a, row);
-        if (i < 2)
-            weights_put(t->engine, i == 0 ? ENGINE_ADAM_M : ENGINE_ADAM_V, row);
-    }
+        err = learner_save(t->learner, LEARNER_TRAINING, &training);
+    if (!err)
+        err = learner_save(t->learner, LEARNER_MODEL, &best);
+    if (!err)
+        err = tensors_read(&model, f, "");
+    if (!err)
+        err = tensors_read(&training, f, "@");
+    if (!err)
+        err = tensors_read(&best, f, "@best/");
+    if (!err)
+        err = learner_load(t->learner, LEARNER_MODEL, &model);
+    if (!err)
+        err = learner_load(t->learner, LEARNER_TRAINING, &training);
     if (err)
-        free(row);
+        tensors_release(&best);
     else
-        t->best = row; /* the last one read */
+        t->best = best;
+    tensors_release(&model);
+    tensors_release(&training);
     return err;
 }
 
@@ -240,7 +239,7 @@ static int read_state(struct trainer *t, const char *path)
     if (!err)
         ndarray_to_double(a, reals);
     if (!err)
-        err = read_vectors(t, f, path);
+        err = read_learner(t, f);
     if (!err)
         err = read_history(t, f);
     if (!err)
@@ -252,7 +251,6 @@ static int read_state(struct trainer *t, const char *path)
         t->best_step = counters[C_BEST_STEP];
         t->best_accuracy = reals[1];
         t->written = t->bought.n;
-        engine_set_steps(t->engine, counters[C_OPTIMISER]);
     }
     safetensors_close(f);
     return err;

@@ -21,18 +21,20 @@ static int sample_of(const struct experiment *x)
 {
     enum { SAMPLE = 8 };
     int batch = x->setup.train.meta_batch;
-    return batch < SAMPLE || engine_batched(x->engine) ? batch : SAMPLE;
+    return batch < SAMPLE || x->learner->is.batched ? batch : SAMPLE;
 }
 
 static int measure_training(struct experiment *x, struct rates *r)
 {
     enum { WARM = 2 }; /* the first step touches all memory, a GPU records the second */
-    struct label_model model = label_model_of(engine_learner(x->engine));
     int n = 0, batch = sample_of(x);
     struct episode *episodes = mem_array((size_t)batch, sizeof *episodes);
     struct labelled_task *labelled = mem_array((size_t)batch, sizeof *labelled);
-    struct label_request q = {
-        .tasks = x->train, .part = SPLIT_TRAIN, .n = batch, .ledger = x->ledger, .model = &model};
+    struct label_request q = {.tasks = x->train,
+                              .part = SPLIT_TRAIN,
+                              .n = batch,
+                              .ledger = x->ledger,
+                              .learner = x->learner};
     double start = seconds_now();
     int err = labeller_buy(&x->setup.labeller, &q, episodes, &n);
     if (err)
@@ -41,14 +43,14 @@ static int measure_training(struct experiment *x, struct rates *r)
     for (int i = 0; i < n; i++)
         labelled[i] = labelled_task_of(&episodes[i], 0);
     for (int i = 0; i < WARM && !err; i++)
-        err = engine_step(x->engine, labelled, n);
+        err = learner_step(x->learner, labelled, n);
     if (!err)
-        err = engine_wait(x->engine);
+        err = learner_wait(x->learner);
     start = seconds_now();
     for (int i = 0; i < 2 && !err; i++)
-        err = engine_step(x->engine, labelled, n);
+        err = learner_step(x->learner, labelled, n);
     if (!err)
-        err = engine_wait(x->engine);
+        err = learner_wait(x->learner);
     r->train = (seconds_now() - start) / (2 * n);
     for (int i = 0; i < n; i++)
         episode_release(&episodes[i]);
@@ -66,7 +68,7 @@ static int measure_test(struct experiment *x, const struct tasks *t, bool before
     int64_t count = tasks_count(t, SPLIT_VAL);
     what.n = count < sample_of(x) ? (int)count : sample_of(x);
     double start = seconds_now();
-    int err = evaluate(x->engine, &what, &score);
+    int err = evaluate(x->learner, &what, &score);
     *seconds = (seconds_now() - start) / what.n;
     if (!err)
         score_release(&score);
@@ -88,8 +90,8 @@ static void add_up(const struct experiment *x, const struct rates *r, struct est
     out->labels = out->tasks * per_task;
     double batch = cap > 0 && out->tasks < s->meta_batch ? (double)out->tasks : s->meta_batch;
     double validations = 1 + ceil(steps / s->validate_every); /* one before the first step */
-    struct batch_shape shape = {1, tasks_max_labels(x->train), tasks_max_query(x->train)};
-    out->flops = steps * batch * engine_flops(x->engine, &shape);
+    out->flops = steps * batch *
+                 learner_flops(x->learner, tasks_max_labels(x->train), tasks_max_query(x->train));
     out->training = steps * batch * r->train + (double)out->tasks * r->buy;
     out->test_task = r->test[0];
     out->seconds =

@@ -1,6 +1,7 @@
 /* evaluate.c - adapting to test tasks and scoring their queries. */
 #include "run/evaluate.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/statistics.h"
 
 #include <math.h>
@@ -87,9 +88,10 @@ static int predict_chunk(struct learner *l, struct chunk *c, const struct items 
     return err;
 }
 
-static int score_pass(struct engine *e, struct chunk *c, bool adapted, struct score *out, int first)
+static int score_pass(struct learner *l, struct chunk *c, bool adapted, struct score *out,
+                      int first)
 {
-    int err = predict_chunk(engine_learner(e), c, adapted ? c->support : c->none);
+    int err = predict_chunk(l, c, adapted ? c->support : c->none);
     for (int i = 0; i < c->n && !err; i++) {
         struct tally t = tally_of(&c->episodes[i], c->probs[i], adapted ? out->bins : NULL);
         struct store_task *row = &out->rows[first + i];
@@ -99,7 +101,7 @@ static int score_pass(struct engine *e, struct chunk *c, bool adapted, struct sc
     return err;
 }
 
-static int score_chunk(struct engine *e, const struct evaluation *what, struct chunk *c, int first,
+static int score_chunk(struct learner *l, const struct evaluation *what, struct chunk *c, int first,
                        struct score *out)
 {
     for (int i = 0; i < c->n; i++) {
@@ -108,7 +110,7 @@ static int score_chunk(struct engine *e, const struct evaluation *what, struct c
         c->support[i] = (struct items){t->support, t->support_label, t->n_support};
         hash_task(&out->tasks_hash, t);
         c->none[i] = (struct items){0};
-        c->query[i] = (struct items){t->query, t->query_label, t->n_query};
+        c->query[i] = (struct items){t->query, NULL, t->n_query};
         c->probs[i] = mem_array((size_t)t->n_query * (size_t)t->ways, sizeof(float));
         out->rows[first + i] = (struct store_task){
             .number = (int)t->task,
@@ -119,9 +121,9 @@ static int score_chunk(struct engine *e, const struct evaluation *what, struct c
             .loss_before = NAN,
         };
     }
-    int err = what->before ? score_pass(e, c, false, out, first) : 0;
+    int err = what->before ? score_pass(l, c, false, out, first) : 0;
     if (!err)
-        err = score_pass(e, c, true, out, first);
+        err = score_pass(l, c, true, out, first);
     for (int i = 0; i < c->n; i++)
         free(c->probs[i]);
     return err;
@@ -141,25 +143,23 @@ static void summarise(struct score *s)
     free(accuracy);
 }
 
-static int chunk_of(const struct engine *e, const struct evaluation *what)
+static int chunk_of(const struct learner *l, const struct evaluation *what)
 {
     int chunk = CHUNK, images = tasks_max_labels(what->tasks) + tasks_max_query(what->tasks);
-    while (engine_batched(e) && !what->given && 2 * chunk <= CHUNK_MAX &&
-           2 * chunk * images < IMAGES)
+    while (l->is.batched && !what->given && 2 * chunk <= CHUNK_MAX && 2 * chunk * images < IMAGES)
         chunk *= 2;
     return chunk;
 }
 
-int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
+int evaluate(struct learner *l, const struct evaluation *what, struct score *out)
 {
-    int chunk = chunk_of(e, what);
+    int chunk = chunk_of(l, what);
     struct score score = {.rows = mem_array((size_t)what->n, sizeof *score.rows),
                           .n = what->n,
                           .tasks_hash = 0xcbf29ce484222325u};
     struct budget_settings free_of_charge;
     struct ledger *ledger = NULL;
     struct chunk *c = mem_alloc(sizeof *c);
-    struct label_model model = label_model_of(engine_learner(e));
     c->most = chunk;
     param_defaults(budget_params, &free_of_charge);
     int err = ledger_open(&ledger, what->tasks, &free_of_charge, 0, false);
@@ -169,14 +169,14 @@ int evaluate(struct engine *e, const struct evaluation *what, struct score *out)
                                   .first = first,
                                   .n = what->n - first < chunk ? what->n - first : chunk,
                                   .ledger = ledger,
-                                  .model = &model,
-                                  .threads = engine_threads(e)};
+                                  .learner = l,
+                                  .threads = l->is.threads};
         if (what->given)
             memcpy(c->episodes, what->given + first, (size_t)(c->n = q.n) * sizeof *c->episodes);
         else
             err = labeller_buy(what->support, &q, c->episodes, &c->n);
         if (!err)
-            err = score_chunk(e, what, c, first, &score);
+            err = score_chunk(l, what, c, first, &score);
         for (int i = 0; i < c->n && !what->given; i++)
             episode_release(&c->episodes[i]);
         c->n = 0;

@@ -3,7 +3,6 @@
 #define RUN_EVALUATE_H
 
 #include "label/label.h"
-#include "method/engine.h"
 #include "store/store.h"
 
 struct evaluation {
@@ -24,7 +23,7 @@ struct score {
 };
 
 /* Fills `out`, which is given back with score_release. */
-int evaluate(struct engine *e, const struct evaluation *what, struct score *out);
+int evaluate(struct learner *l, const struct evaluation *what, struct score *out);
 void score_release(struct score *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* experiment.c - opening what a run needs, training, testing, gathering results. */
 #include "run/experiment.h"
-#include "run/weights.h"
+#include "run/model.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/jsonw.h"
@@ -70,22 +70,25 @@ void experiment_close_tasks(struct experiment *x)
         tasks_close(x->test[i]);
 }
 
-static struct images images_of(const struct dataset *d)
+/* The learner that the run is about: the engine, unless somebody brings another. */
+static int open_learner(struct experiment *x, const struct experiment_options *o)
 {
-    return (struct images){.data = d->x,
-                           .type = d->is_float ? IMAGES_F32 : IMAGES_U8,
-                           .h = d->h,
-                           .w = d->w,
-                           .c = d->c,
-                           .items = d->items,
-                           .scale = d->scale,
-                           .shift = d->shift};
+    struct learner_spec spec = {.data = x->data,
+                                .ways = tasks_ways(x->train),
+                                .meta_batch = x->setup.train.meta_batch,
+                                .support = tasks_max_labels(x->train),
+                                .query = tasks_max_query(x->train),
+                                .seed = x->seed,
+                                .device = o->device,
+                                .threads = o->threads};
+    if (o->source)
+        return o->source->open(o->source->user, &spec, &x->learner);
+    return setup_learner(&x->setup, &spec, o->lockstep_set, &x->learner);
 }
 
 int experiment_open(struct experiment *x, const struct settings *settings, struct shelf *shelf,
                     const struct experiment_options *o)
 {
-    struct engine_spec spec;
     const char *seed = settings_get(settings, "seed");
     *x = (struct experiment){.seed = seed ? strtoull(seed, NULL, 10) : 1};
     int err = setup_open(&x->setup, settings_get(settings, "method"), settings_get(settings, "net"),
@@ -105,16 +108,7 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
         err = ledger_open(&x->ledger, x->train, &x->setup.budget, cap, cap > 0);
     }
     if (!err)
-        err = setup_engine(&x->setup, o->device, o->threads, &spec);
-    if (!err) {
-        spec.images = images_of(x->data);
-        spec.ways = tasks_ways(x->train);
-        spec.largest =
-            (struct batch_shape){1, tasks_max_labels(x->train), tasks_max_query(x->train)};
-        spec.seed = x->seed;
-        spec.lockstep_set = o->lockstep_set;
-        err = engine_open(&x->engine, &spec);
-    }
+        err = open_learner(x, o);
     if (err)
         experiment_close(x);
     return err;
@@ -122,7 +116,7 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
 
 void experiment_close(struct experiment *x)
 {
-    engine_close(x->engine);
+    learner_close(x->learner);
     ledger_close(x->ledger);
     labeller_close(&x->judge);
     experiment_close_tasks(x);
@@ -138,15 +132,9 @@ int experiment_test_tasks(const struct experiment *x, int part, const struct tas
     return there < want ? (int)there : want;
 }
 
-static const char *bn_name(const struct net *net)
-{
-    static const char *const names[] = {"batch", "support", "running"};
-    return net->ops->bn ? names[net->bn] : "none";
-}
-
 void experiment_describe(const struct experiment *x, const struct score *s, struct store_test *test)
 {
-    test->bn = bn_name(engine_net(x->engine));
+    test->bn = x->learner->is.norm;
     test->tasks_hash = s->tasks_hash;
     test->tasks = s->rows;
     test->n_tasks = s->n;
@@ -160,12 +148,12 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
                               .support = &x->judge,
                               .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i])};
     struct score valid = {0}, score = {0};
-    int err = evaluate(x->engine, &what, &valid);
+    int err = evaluate(x->learner, &what, &valid);
     what.part = SPLIT_TEST;
     what.n = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
     what.before = true;
     if (!err)
-        err = evaluate(x->engine, &what, &score);
+        err = evaluate(x->learner, &what, &score);
     experiment_describe(x, &score, test);
     test->shots = x->shots[i];
     test->support = x->judge.ops->name;
@@ -174,7 +162,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     return err;
 }
 
-static int write_models(const struct experiment *x, const struct trainer *t, const float *last,
+static int write_models(const struct trainer *t, const struct tensors *last,
                         const struct settings *settings, const char *folder)
 {
     char path[4096];
@@ -182,21 +170,21 @@ static int write_models(const struct experiment *x, const struct trainer *t, con
     for (int i = 0; i < settings->n; i++)
         meta[i] = (struct safetensors_pair){settings->at[i].key, settings->at[i].value};
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
-    int err = model_write(path, engine_net(x->engine), t->best, meta, settings->n);
+    int err = model_write(path, &t->best, meta, settings->n);
     snprintf(path, sizeof path, "%s/last.safetensors", folder);
     if (!err)
-        err = model_write(path, engine_net(x->engine), last, meta, settings->n);
+        err = model_write(path, last, meta, settings->n);
     free(meta);
     return err;
 }
 
 /* The best model, then the last, on the test tasks of every number of shots. */
-static int test_models(struct experiment *x, const struct trainer *t, const float *last,
+static int test_models(struct experiment *x, const struct trainer *t, const struct tensors *last,
                        struct results *out)
 {
     int err = 0;
     for (int m = 0; m < 2 && !err; m++) {
-        weights_put(x->engine, ENGINE_THETA, m == 0 ? t->best : last);
+        err = learner_load(x->learner, LEARNER_MODEL, m == 0 ? &t->best : last);
         for (int i = 0; i < x->n_shots && !err; i++) {
             struct store_test *test = &out->tests[out->all.n_tests];
             test->model = m == 0 ? "best" : "last";
@@ -237,8 +225,8 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     gather_ledger(x, out);
     jsonw_object(&w, NULL);
     jsonw_string(&w, "version", mete_version());
-    jsonw_string(&w, "device", engine_net(x->engine)->k->name);
-    jsonw_int(&w, "threads", engine_workers(x->engine));
+    jsonw_string(&w, "device", x->learner->is.device);
+    jsonw_int(&w, "threads", x->learner->is.workers);
     jsonw_close(&w);
     out->env = w.text;
     out->all.env = out->env;
@@ -253,7 +241,7 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
     if (err)
         return err;
     struct trainer t = {.setup = &x.setup,
-                        .engine = x.engine,
+                        .learner = x.learner,
                         .tasks = x.train,
                         .ledger = x.ledger,
                         .seed = x.seed,
@@ -268,16 +256,17 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
     *again = t.unusable;
     out->all.started = start;
     out->all.train_seconds = clock_seconds() - start;
-    float *last = mem_array(weights_len(engine_net(x.engine)), sizeof *last);
-    weights_get(x.engine, ENGINE_THETA, last);
-    if (!err && o->folder)
-        err = write_models(&x, &t, last, settings, o->folder);
+    struct tensors last = {0};
     if (!err)
-        err = test_models(&x, &t, last, out);
+        err = learner_save(x.learner, LEARNER_MODEL, &last);
+    if (!err && o->folder)
+        err = write_models(&t, &last, settings, o->folder);
+    if (!err)
+        err = test_models(&x, &t, &last, out);
     if (!err)
         gather(&x, &t, out);
     out->all.test_seconds = clock_seconds() - start - out->all.train_seconds;
-    free(last);
+    tensors_release(&last);
     trainer_release(&t);
     experiment_close(&x);
     return err;

@@ -32,11 +32,12 @@ struct experiment {
     int shots[TEST_SHOTS_MAX], n_shots;
     struct labeller judge; /* chooses validation and test supports */
     struct ledger *ledger;
-    struct engine *engine;
+    struct learner *learner;
 };
 
 struct experiment_options {
-    const char *device; /* NULL: cpu */
+    const struct learner_source *source; /* NULL: the engine */
+    const char *device;                  /* NULL: cpu */
     int threads;
     struct lockstep_set *lockstep_set;            /* NULL, or runs that share a GPU's launches */
     const char *folder;                           /* for checkpoints and models */

@@ -5,6 +5,7 @@
  * after adaptation.
  */
 #include "run/setup.h"
+#include "method/engine.h"
 #include "base/error.h"
 #include "base/safetensors.h"
 

@@ -1,6 +1,7 @@
 /* setup.c - opening plug-ins by name and gathering their settings. */
 #include "run/setup.h"
 #include "base/error.h"
+#include "method/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,4 +130,24 @@ int setup_engine(const struct setup *s, const char *device, int threads, struct 
         .meta_batch = s->train.meta_batch,
     };
     return kernels_find(&out->kernels, device ? device : "cpu");
+}
+
+int setup_learner(const struct setup *s, const struct learner_spec *spec,
+                  struct lockstep_set *lockstep_set, struct learner **out)
+{
+    struct engine_spec engine;
+    struct engine *e = NULL;
+    int err = setup_engine(s, spec->device, spec->threads, &engine);
+    if (err)
+        return err;
+    engine.images = engine_images(spec->data);
+    engine.ways = spec->ways;
+    engine.meta_batch = spec->meta_batch;
+    engine.largest = (struct batch_shape){1, spec->support, spec->query};
+    engine.seed = spec->seed;
+    engine.lockstep_set = lockstep_set;
+    err = engine_open(&e, &engine);
+    if (!err)
+        *out = engine_learner(e);
+    return err;
 }

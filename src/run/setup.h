@@ -7,7 +7,9 @@
 #define RUN_SETUP_H
 
 #include "label/label.h"
-#include "method/engine.h"
+#include "method/learner.h"
+#include "method/method.h"
+#include "method/outer.h"
 #include "task/ledger.h"
 
 struct train_settings {
@@ -48,7 +50,15 @@ struct setup {
 int setup_open(struct setup *s, const char *method, const char *net, const char *labels);
 void setup_close(struct setup *s); /* a zeroed one is fine */
 
-/* An engine's spec, but for the images, the shapes and the seed. */
+/* The engine, as a run's learner.  Keeps `s`.  `lockstep_set`: NULL, or runs that share a GPU's
+ * launches. */
+struct lockstep_set;
+int setup_learner(const struct setup *s, const struct learner_spec *spec,
+                  struct lockstep_set *lockstep_set, struct learner **out);
+
+/* For what studies the engine itself (method/engine.h): its spec, but for the images, the shapes
+ * and the seed. */
+struct engine_spec;
 int setup_engine(const struct setup *s, const char *device, int threads, struct engine_spec *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* single.c - mete train and mete eval: one run, one model. */
 #include "run/evaluate.h"
 #include "run/sweep.h"
-#include "run/weights.h"
+#include "run/model.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -184,7 +184,7 @@ static int test_file(struct experiment *x, const char *path, struct task_file *f
         return err;
     struct evaluation what = {
         .tasks = x->test[0], .n = file->n, .given = file->episodes, .before = true};
-    err = evaluate(x->engine, &what, &score);
+    err = evaluate(x->learner, &what, &score);
     experiment_describe(x, &score, test);
     test->shots = file->shots;
     test->support = file->support;
@@ -213,10 +213,7 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
     int err = experiment_open(&x, s, shelf, &options);
     if (err)
         return err;
-    float *row = mem_array(weights_len(engine_net(x.engine)), sizeof *row);
-    err = model_read(o->model, engine_net(x.engine), row);
-    if (!err)
-        weights_put(x.engine, ENGINE_THETA, row);
+    err = model_read(o->model, x.learner);
     if (!err && o->tasks) {
         struct store_test test = {.model = "given"};
         struct task_file file = {0};
@@ -228,7 +225,6 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
     } else if (!err) {
         err = test_own(&x, o);
     }
-    free(row);
     experiment_close(&x);
     return err;
 }

@@ -4,6 +4,7 @@
  * is not timed.  A step is a whole meta-update: gradients, their sum, the optimiser.
  */
 #include "run/setup.h"
+#include "method/engine.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
@@ -126,8 +127,8 @@ static int steps_until(const struct race *r, struct engine *e, double end, int *
 {
     int err = 0;
     double each;
-    for (*steps = 0; !err && (*steps == 0 || seconds_now() < end); *steps += ENGINE_AHEAD)
-        err = time_round(e, r->load, r->spec->meta_batch, ENGINE_AHEAD, &each);
+    for (*steps = 0; !err && (*steps == 0 || seconds_now() < end); *steps += LEARNER_AHEAD)
+        err = time_round(e, r->load, r->spec->meta_batch, LEARNER_AHEAD, &each);
     return err;
 }
 

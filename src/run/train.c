@@ -1,6 +1,5 @@
 /* train.c - Algorithm 1, and the classical regime (a fresh task every time). */
 #include "run/train.h"
-#include "run/weights.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -14,12 +13,11 @@ void trainer_release(struct trainer *t)
 {
     collection_release(&t->bought);
     free(t->history);
-    free(t->best);
+    tensors_release(&t->best);
     free(t->labels);
     free(t->items);
     t->labels = t->items = NULL;
     t->history = NULL;
-    t->best = NULL;
 }
 
 /* Tells how far it is; the caller may ask to stop. */
@@ -36,14 +34,13 @@ static bool classical(const struct trainer *t)
 /* Buys up to `want` tasks with the current learner; *got is how many. */
 static int buy(struct trainer *t, int want, struct episode *episodes, int *got)
 {
-    struct label_model model = label_model_of(engine_learner(t->engine));
     struct label_request q = {.tasks = t->tasks,
                               .part = SPLIT_TRAIN,
                               .first = t->asked,
                               .n = want,
                               .ledger = t->ledger,
-                              .model = &model,
-                              .threads = engine_threads(t->engine)};
+                              .learner = t->learner,
+                              .threads = t->learner->is.threads};
     int err = labeller_buy(&t->setup->labeller, &q, episodes, got);
     if (!err)
         t->asked += *got;
@@ -90,7 +87,7 @@ static int update(struct trainer *t, struct labelled_task *labelled, struct epis
     if (!err && t->setup->train.resplit)
         tasks_resplit(labelled, n, tasks_ways(t->tasks), t->seed, &t->items);
     if (!err)
-        err = engine_step(t->engine, labelled, n);
+        err = learner_step(t->learner, labelled, n);
     for (int i = 0; classical(t) && i < n; i++)
         episode_release(&fresh[i]);
     return err;
@@ -122,10 +119,10 @@ static int save(struct trainer *t)
 /* The mean loss of the updates since the last call, and whether they went well. */
 static int training_loss(struct trainer *t, double *loss)
 {
-    int err = engine_losses(t->engine, true, loss);
+    int err = learner_loss(t->learner, true, loss);
     if (!err && !isfinite(*loss))
         err = diverged(t, *loss);
-    if (!err && !engine_finite(t->engine))
+    if (!err && !learner_finite(t->learner))
         err = diverged(t, NAN);
     return err;
 }
@@ -138,7 +135,7 @@ static int validate(struct trainer *t)
     double loss = NAN;
     int err = t->step > 0 ? training_loss(t, &loss) : 0;
     if (!err)
-        err = evaluate(t->engine, &t->validation, &score);
+        err = evaluate(t->learner, &t->validation, &score);
     if (err)
         return err;
     t->history = mem_grow(t->history, (size_t)t->n_history + 1, sizeof *t->history);
@@ -150,15 +147,14 @@ static int validate(struct trainer *t)
                                                            .accuracy = score.accuracy,
                                                            .half = score.half,
                                                            .loss = score.loss};
-    if (!t->best || score.accuracy > t->best_accuracy) {
-        if (!t->best)
-            t->best = mem_array(weights_len(engine_net(t->engine)), sizeof *t->best);
-        weights_get(t->engine, ENGINE_THETA, t->best);
+    if (t->n_history == 1 || score.accuracy > t->best_accuracy) {
+        tensors_release(&t->best);
+        err = learner_save(t->learner, LEARNER_MODEL, &t->best);
         t->best_step = t->step;
         t->best_accuracy = score.accuracy;
     }
     score_release(&score);
-    return t->folder && t->step > 0 ? save(t) : 0;
+    return !err && t->folder && t->step > 0 ? save(t) : err;
 }
 
 /* The loss is looked at now and then: a run that has diverged should not go on for long, and
@@ -166,7 +162,7 @@ static int validate(struct trainer *t)
 static int look(struct trainer *t)
 {
     double loss;
-    int err = engine_losses(t->engine, false, &loss);
+    int err = learner_loss(t->learner, false, &loss);
     return !err && !isfinite(loss) ? diverged(t, loss) : err;
 }
 
@@ -182,7 +178,7 @@ static int train_steps(struct trainer *t, struct labelled_task *labelled, struct
         t->step++;
         if (t->step % s->validate_every == 0 || t->step == s->steps)
             err = validate(t);
-        else if (t->step % ENGINE_AHEAD == 0)
+        else if (t->step % LEARNER_AHEAD == 0)
             err = look(t);
         if (!err)
             err = tell_progress(t);
@@ -204,7 +200,7 @@ int train(struct trainer *t)
         err = validate(t);
     if (!err)
         err = train_steps(t, labelled, fresh);
-    engine_leave(t->engine);
+    learner_leave(t->learner);
     free(labelled);
     free(fresh);
     return err;

@@ -14,7 +14,7 @@
 struct trainer {
     /* borrowed */
     struct setup *setup;
-    struct engine *engine;
+    struct learner *learner;
     const struct tasks *tasks; /* to train on */
     struct ledger *ledger;
     struct evaluation validation;
@@ -32,7 +32,7 @@ struct trainer {
     bool spent;      /* the budget has no room for another task */
     struct store_checkpoint *history;
     int n_history;
-    float *best; /* weights of the best validation, or NULL */
+    struct tensors best; /* the model of the best validation */
     int64_t best_step;
     double best_accuracy;
     int written;                /* tasks in the collection on disk */

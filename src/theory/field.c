@@ -70,15 +70,7 @@ static int open_data(struct field *f, const struct mete_study *o)
         err = tasks_check(f->tasks, SPLIT_TRAIN);
     if (err)
         return err;
-    const struct dataset *d = f->dataset;
-    f->spec.images = (struct images){.data = d->x,
-                                     .type = d->is_float ? IMAGES_F32 : IMAGES_U8,
-                                     .h = d->h,
-                                     .w = d->w,
-                                     .c = d->c,
-                                     .items = d->items,
-                                     .scale = d->scale,
-                                     .shift = d->shift};
+    f->spec.images = engine_images(f->dataset);
     f->spec.ways = tasks_ways(f->tasks);
     f->spec.largest =
         (struct batch_shape){1, tasks_max_labels(f->tasks), tasks_max_query(f->tasks)};
@@ -87,8 +79,8 @@ static int open_data(struct field *f, const struct mete_study *o)
 }
 
 /* Buys `want` tasks from number `first` on; a cap of 0 pays for all of them. */
-static int buy(struct field *f, struct labeller *labeller, const struct label_model *model,
-               int64_t first, int want, double cap, struct episode **out, int *bought)
+static int buy(struct field *f, struct labeller *labeller, struct learner *learner, int64_t first,
+               int want, double cap, struct episode **out, int *bought)
 {
     struct ledger *ledger = NULL;
     int err = ledger_open(&ledger, f->tasks, &f->setup.budget, cap, false);
@@ -100,7 +92,7 @@ static int buy(struct field *f, struct labeller *labeller, const struct label_mo
                               .first = first,
                               .n = want,
                               .ledger = ledger,
-                              .model = model};
+                              .learner = learner};
     err = labeller_buy(labeller, &q, *out, bought);
     ledger_close(ledger);
     return err;
@@ -136,18 +128,18 @@ static int wanted(const struct field *f, const struct mete_study *o, int *want, 
 }
 
 static int buy_all(struct field *f, const struct mete_study *o, struct labeller *labeller,
-                   const struct label_model *model)
+                   struct learner *learner)
 {
     int want = 0;
     double cap = 0;
     int err = wanted(f, o, &want, &cap);
     if (!err)
-        err = buy(f, labeller, model, 0, want, cap, &f->train, &f->n);
+        err = buy(f, labeller, learner, 0, want, cap, &f->train, &f->n);
     if (!err && f->n < 2)
         err =
             fail(METE_EINVAL, "%s pays for %d tasks: stability needs two or more", o->bench, f->n);
     /* the numbers after all that could have been bought */
-    return err ? err : buy(f, labeller, model, want, o->fresh, 0, &f->fresh, &f->n_fresh);
+    return err ? err : buy(f, labeller, learner, want, o->fresh, 0, &f->fresh, &f->n_fresh);
 }
 
 /* Strategies that ask a learner: one that was trained on tasks labelled at random. */
@@ -164,10 +156,8 @@ static int buy_with_learner(struct field *f, const struct mete_study *o)
         err = field_train(f, -1, NULL, NULL, &e);
     give_back(&f->train, &f->n);
     give_back(&f->fresh, &f->n_fresh);
-    if (!err) {
-        struct label_model model = label_model_of(engine_learner(e));
-        err = buy_all(f, o, &f->setup.labeller, &model);
-    }
+    if (!err)
+        err = buy_all(f, o, &f->setup.labeller, engine_learner(e));
     engine_close(e);
     return err;
 }

@@ -10,6 +10,7 @@
 #ifndef THEORY_FIELD_H
 #define THEORY_FIELD_H
 
+#include "method/engine.h"
 #include "run/setup.h"
 
 struct field {

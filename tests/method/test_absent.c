@@ -3,6 +3,7 @@
  */
 #include "test.h"
 #include "data/glyphs.h"
+#include "method/engine.h"
 #include "run/evaluate.h"
 #include "run/setup.h"
 #include "base/memory.h"
@@ -168,7 +169,7 @@ static int score_of(const char *absent, double *accuracy)
     task_of(0, true); /* the items */
     int err = world_open(&w, kernels_cpu("portable"), "protonet", sets), points = 0;
     struct evaluation what = {.tasks = w.tasks, .part = SPLIT_TEST, .n = 1, .given = &e};
-    if (err || evaluate(w.engine, &what, &score))
+    if (err || evaluate(engine_learner(w.engine), &what, &score))
         return -1;
     *accuracy = score.accuracy;
     for (int i = 0; i < STORE_BINS; i++)

@@ -4,6 +4,7 @@
 #include "test.h"
 #include "mete.h"
 #include "data/glyphs.h"
+#include "method/engine.h"
 #include "run/setup.h"
 #include "base/memory.h"
 
@@ -68,12 +69,11 @@ static void world_close(struct world *w)
 static double buy(struct world *w, const char *strategy, int part, int n, struct episode *episodes)
 {
     struct labeller l = {0};
-    struct label_model model = label_model_of(engine_learner(w->engine));
     struct label_request q = {.tasks = w->tasks,
                               .part = part,
                               .n = n,
                               .ledger = w->ledger,
-                              .model = &model,
+                              .learner = engine_learner(w->engine),
                               .threads = engine_threads(w->engine)};
     int bought = 0, covered = 0;
     if (labeller_open(&l, strategy) || labeller_buy(&l, &q, episodes, &bought) || bought != n) {

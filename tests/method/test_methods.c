@@ -519,7 +519,7 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
         struct labelled_task task = labelled_task_at(0, 9, 9);
         float probs[9 * WAYS], reps[9 * 16];
         float *probs_of[] = {probs}, *reps_of[] = {reps};
-        CHECK_EQ(learner_features(l), 4 * 2 * 2); /* 24x20 halves to 2x2 */
+        CHECK_EQ(l->is.features, 4 * 2 * 2); /* 24x20 halves to 2x2 */
         /* without support the model is as it was learned */
         struct items none = {0};
         CHECK_OK(learner_adapt(l, 1, &none));
@@ -584,7 +584,8 @@ static void clusters_match(struct learner *l)
     CHECK_OK(learner_adapt(l, POOLS, none));
     CHECK_OK(learner_predict(l, POOLS, pool, &(struct predicted){0}));
     CHECK_EQ(learner_cluster(l, POOLS, c), METE_EINVAL); /* nobody said so before */
-    CHECK_OK(learner_predict(l, POOLS, pool, &(struct predicted){.reps = reps_to}));
+    CHECK_OK(
+        learner_predict(l, POOLS, pool, &(struct predicted){.reps = reps_to, .clusters = true}));
     CHECK_OK(learner_cluster(l, POOLS, c));
     host_kmeans(NULL, POOLS, F, c + POOLS);
     for (int t = 0; t < POOLS; t++)

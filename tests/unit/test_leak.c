@@ -54,15 +54,16 @@ static int shop(const struct scene *s, struct basket *b)
     if (err)
         return err;
     pixel_model_init(&pixels, s->d, b->ledger, tasks_ways(b->tasks));
-    struct label_model model = pixel_as_model(&pixels);
+    struct learner learner = pixel_as_learner(&pixels);
     int64_t count = tasks_count(b->tasks, SPLIT_TRAIN);
     struct label_request q = {.tasks = b->tasks,
                               .n = count < MOST ? (int)count : MOST,
                               .ledger = b->ledger,
-                              .model = &model,
+                              .learner = &learner,
                               .threads = pool};
     err = labeller_buy(&labeller, &q, b->episodes, &b->bought);
     b->wrong = pixels.wrong;
+    learner_forget(&learner);
     pixel_model_release(&pixels);
     labeller_close(&labeller);
     threads_close(pool);
@@ -360,8 +361,8 @@ TEST(rounds_adapt_to_what_was_bought_before)
         labeller_params(&l, &set);
         CHECK_OK(param_set_all(&set, (const char *const[]){cases[k].setting, NULL}));
         pixel_model_init(&pixels, d, ledger, 5);
-        struct label_model model = pixel_as_model(&pixels);
-        struct label_request q = {.tasks = t, .n = 3, .ledger = ledger, .model = &model};
+        struct learner learner = pixel_as_learner(&pixels);
+        struct label_request q = {.tasks = t, .n = 3, .ledger = ledger, .learner = &learner};
         CHECK_OK(labeller_buy(&l, &q, e, &n));
         CHECK_EQ(pixels.calls, cases[k].rounds);
         for (int i = 0; i < cases[k].rounds; i++)
@@ -374,6 +375,7 @@ TEST(rounds_adapt_to_what_was_bought_before)
         CHECK_EQ(last, cases[k].rounds - 1);
         for (int i = 0; i < n; i++)
             episode_release(&e[i]);
+        learner_forget(&learner);
         pixel_model_release(&pixels);
         labeller_close(&l);
         ledger_close(ledger);
@@ -473,7 +475,7 @@ static int predict_nan(void *user, int tasks, const struct items *query,
                        const struct predicted *out)
 {
     int err = pixel_predict(user, tasks, query, out);
-    (out->reps ? out->reps : out->entropy)[0][17] = NAN;
+    out->probs[0][17] = NAN; /* always asked for: entropies are made of them */
     return err;
 }
 
@@ -494,19 +496,21 @@ TEST(a_learner_that_diverged_does_not_choose)
     CHECK_OK(tasks_open(&t, d, &(struct bench){"", 5, 1, 0}, &s, 1));
     CHECK_OK(ledger_open(&ledger, t, &budget, 100, true));
     pixel_model_init(&pixels, d, ledger, 5);
-    struct label_model model = pixel_as_model(&pixels);
-    model.predict = predict_nan;
+    struct learner learner = pixel_as_learner(&pixels);
+    const struct learner_ops nan = {.name = "nan", .adapt = pixel_adapt, .predict = predict_nan};
+    learner.ops = &nan;
     for (int i = 0; label_at(i); i++) {
         struct label_request q = {.tasks = t, .n = 1, .ledger = ledger};
         if (!(label_at(i)->needs & LABEL_LEARNER))
             continue;
         CHECK_OK(labeller_open(&l, label_at(i)->name));
         CHECK_EQ(labeller_buy(&l, &q, e, &n), METE_EINVAL); /* without a learner */
-        q.model = &model;
+        q.learner = &learner;
         CHECK_EQ(labeller_buy(&l, &q, e, &n), METE_EDIVERGE);
         CHECK_EQ(ledger_totals(ledger).labels, 0);
         labeller_close(&l);
     }
+    learner_forget(&learner);
     pixel_model_release(&pixels);
     ledger_close(ledger);
     tasks_close(t);
