@@ -96,7 +96,7 @@ int builder_open(struct builder **out, const char *dir, bool force)
     if (!err) {
         b->tmp = mem_print("%s.tmp-XXXXXX", b->dir);
         if (!mkdtemp(b->tmp)) {
-            err = fail(METE_EIO, "cannot make a folder beside %s: %s", b->dir, strerror(errno));
+            err = fail(METE_EIO, "cannot make a folder next to %s: %s", b->dir, strerror(errno));
             free(b->tmp);
             b->tmp = NULL;
         } else if (chmod(b->tmp, 0755) != 0) {

@@ -30,18 +30,18 @@ static const struct param glyphs_params[] = {
     PARAM_INT_ROW(S, drawers, "drawers", 20, 1, 1e6, "people who draw each of them"),
     PARAM_INT_ROW(S, images, "images", 1, 1, 1e6, "drawings by each person"),
     PARAM_INT_ROW(S, alphabet, "alphabet", 20, 1, 100, "characters that share an alphabet"),
-    PARAM_INT_ROW(S, size, "size", 28, 16, 128, "pixels of a side"),
-    PARAM_REAL_ROW(S, spread, "spread", 1, 0, 4, "how much hands and drawings vary"),
-    PARAM_INT_ROW(S, seed, "seed", 0, 0, 1e9, "another seed, another world"),
+    PARAM_INT_ROW(S, size, "size", 28, 16, 128, "pixels on a side"),
+    PARAM_REAL_ROW(S, spread, "spread", 1, 0, 4, "how much people and their drawings vary"),
+    PARAM_INT_ROW(S, seed, "seed", 0, 0, 1e9, "seed of the generator"),
     {0},
 };
 static const struct param users_params[] = {
     PARAM_INT_ROW(S, classes, "classes", 20, 2, 200, "letters"),
     PARAM_INT_ROW(S, users, "users", 300, 1, 1e6, "people who write them"),
     PARAM_INT_ROW(S, images, "images", 60, 2, 1e6, "drawings by a user, on average"),
-    PARAM_INT_ROW(S, size, "size", 28, 16, 128, "pixels of a side"),
-    PARAM_REAL_ROW(S, spread, "spread", 1, 0, 4, "how much hands and drawings vary"),
-    PARAM_INT_ROW(S, seed, "seed", 0, 0, 1e9, "another seed, another world"),
+    PARAM_INT_ROW(S, size, "size", 28, 16, 128, "pixels on a side"),
+    PARAM_REAL_ROW(S, spread, "spread", 1, 0, 4, "how much people and their drawings vary"),
+    PARAM_INT_ROW(S, seed, "seed", 0, 0, 1e9, "seed of the generator"),
     {0},
 };
 #undef S

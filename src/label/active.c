@@ -23,11 +23,12 @@ struct active {
 };
 
 static const struct param params[] = {
-    PARAM_CHOICE_ROW(struct active, probability, "probability", "entropy|exp-entropy", BY_ENTROPY,
-                     "chance of a point in its cluster: proportional to its entropy h or to exp h"),
+    PARAM_CHOICE_ROW(
+        struct active, probability, "probability", "entropy|exp-entropy", BY_ENTROPY,
+        "probability of a point in its cluster: proportional to its entropy h or to exp h"),
     PARAM_INT_ROW(struct active, clusters, "clusters", 0, 0, 1e6, "clusters; 0: ways"),
     PARAM_BOOL_ROW(struct active, recluster, "recluster", true,
-                   "cluster anew each round, by the adapted learner's representations"),
+                   "cluster again each round, by the adapted learner's representations"),
     {0},
 };
 

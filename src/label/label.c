@@ -256,14 +256,13 @@ static int check_picks(const struct labeller *l, const struct buying *x, int pic
 {
     const char *name = l->ops->name;
     if (picked > want)
-        return fail(METE_EINVAL, "strategy '%s' picked %d points where %d were asked", name, picked,
-                    want);
+        return fail(METE_EINVAL, "strategy '%s' picked %d points where %d were asked for", name,
+                    picked, want);
     for (int i = 0; i < picked; i++) {
         int32_t at = x->picks[i];
         if (at < 0 || at >= x->task->n_pool || !x->available[at])
             return fail(METE_EINVAL,
-                        "strategy '%s' picked point %d of task %" PRId64
-                        ", which is not there to be bought",
+                        "strategy '%s' picked point %d of task %" PRId64 ", which cannot be bought",
                         name, at, x->task->number);
         x->available[at] = 0; /* so that a second pick of the same is refused */
     }

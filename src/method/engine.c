@@ -18,7 +18,7 @@ const struct param outer_params[] = {
         struct outer_settings, optimiser, "optimiser", "auto|adam|sgd", 0,
         "meta-optimiser; auto: adam for MAML and ProtoNets, sgd for Reptile and FedAvg"),
     PARAM_REAL_ROW(struct outer_settings, lr, "lr", 0, 0, 100,
-                   "its rate; 0: the method's own (0.005 with adam, 1 with sgd)"),
+                   "meta learning rate; 0: the method's own (0.005 with adam, 1 with sgd)"),
     PARAM_REAL_ROW(struct outer_settings, beta1, "beta1", 0, 0, 0.999999,
                    "Adam's first decay (the paper's: 0)"),
     PARAM_REAL_ROW(struct outer_settings, beta2, "beta2", 0.999, 0, 0.999999,
@@ -148,12 +148,13 @@ static int too_large(struct engine *e, const struct worker *measured)
     }
     double mb = (double)worker_bytes(measured) / 1e6;
     if (fits == 0)
-        return fail(METE_ENOMEM, "%s has not the %.1f MB that one task of this size needs",
+        return fail(METE_ENOMEM, "%s does not have the %.1f MB that one task of this size needs",
                     e->k->name, mb / e->meta_batch);
-    return fail(METE_ENOMEM,
-                "%s has not the %.1f MB that a meta-batch of %d needs; train.meta_batch=%d is the "
-                "largest that fits",
-                e->k->name, mb, e->meta_batch, fits);
+    return fail(
+        METE_ENOMEM,
+        "%s does not have the %.1f MB that a meta-batch of %d needs; train.meta_batch=%d is the "
+        "largest that fits",
+        e->k->name, mb, e->meta_batch, fits);
 }
 
 static int open_workers(struct engine *e)

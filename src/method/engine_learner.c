@@ -370,7 +370,7 @@ static int load_training(struct engine *e, const struct tensors *in)
     for (int m = 0; m < 2; m++) {
         row[m] = tensors_find(in, moments[m].name);
         if (!row[m] || ndarray_check(row[m], moments[m].name, DTYPE_SET(DTYPE_F32), 1, &len))
-            return fail(METE_EFORMAT, "the optimiser's state has not the %lld numbers of %s",
+            return fail(METE_EFORMAT, "the optimiser's state does not have the %lld numbers of %s",
                         (long long)len, moments[m].name);
     }
     if (!steps || ndarray_check(steps, "steps", DTYPE_SET(DTYPE_I64), 0, NULL))

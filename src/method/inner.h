@@ -19,7 +19,8 @@ struct inner {
 #define INNER_PARAMS(type, steps_, lr_, test_steps_)                                               \
     PARAM_INT_ROW(type, inner.steps, "inner.steps", steps_, 1, INNER_STEPS_MAX,                    \
                   "gradient steps on a task"),                                                     \
-        PARAM_REAL_ROW(type, inner.lr, "inner.lr", lr_, 0, 100, "learning rate of those steps"),   \
+        PARAM_REAL_ROW(type, inner.lr, "inner.lr", lr_, 0, 100,                                    \
+                       "learning rate of the inner steps"),                                        \
         PARAM_CHOICE_ROW(type, inner.loss, "inner.loss", "mean|sum", 0,                            \
                          "the inner loss: mean or sum over the labelled images"),                  \
         PARAM_CHOICE_ROW(type, inner.batching, "inner.batching", "full|shuffled", 0,               \

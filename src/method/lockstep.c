@@ -49,7 +49,7 @@ struct lockstep_set {
 int lockstep_set_open(struct lockstep_set **out, int members)
 {
     if (members < 1 || members > LOCKSTEP_MAX)
-        return fail(METE_EINVAL, "%d runs together, where 1 to %d can be", members, LOCKSTEP_MAX);
+        return fail(METE_EINVAL, "%d runs together, expected 1 to %d", members, LOCKSTEP_MAX);
     struct lockstep_set *all = mem_alloc(sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
     all->most = members;

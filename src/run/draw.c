@@ -36,8 +36,8 @@ static int open_all(struct drawing_tasks *w, const struct mete_tasks_options *o)
         return err;
     if (w->labeller.ops->needs & LABEL_LEARNER)
         return fail(METE_EINVAL,
-                    "the strategy '%s' chooses by a learner's view, which tasks alone do not have; "
-                    "use random or stratified",
+                    "the strategy '%s' chooses by a learner's view, which tasks alone do not "
+                    "provide; use random or stratified",
                     labels);
     param_defaults(budget_params, &plain);
     param_set_add(&set, "", task_params, &w->settings);

@@ -30,14 +30,13 @@ static const struct param train_params[] = {
     PARAM_INT_ROW(struct train_settings, meta_batch, "meta_batch", 32, 1, 4096,
                   "tasks of a meta-update"),
     PARAM_CHOICE_ROW(struct train_settings, reuse, "reuse", "epochs|draw", 0,
-                     "how bought tasks are used again: shuffled epochs, or drawn with replacement"),
+                     "how bought tasks are reused: in shuffled epochs, or drawn with replacement"),
     PARAM_BOOL_ROW(struct train_settings, relabel, "relabel", 0,
-                   "give a bought task's classes new numbers each time it is used; costs no label"),
+                   "permute the class labels of a task each time it is used; costs no label"),
     PARAM_BOOL_ROW(struct train_settings, resplit, "resplit", 0,
-                   "each time a bought task is used, draw anew which points of a class are support "
-                   "and which query; costs no label"),
+                   "re-split support and query of a task each time it is used; costs no label"),
     PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
-                  "meta-updates between validations, each of which leaves a checkpoint"),
+                  "meta-updates between validations; a checkpoint follows each"),
     PARAM_INT_ROW(struct train_settings, val_tasks, "val_tasks", 200, 1, 1e6, "validation tasks"),
     PARAM_INT_ROW(struct train_settings, val_shots, "val_shots", 1, 1, 1e6,
                   "shots of the validation supports"),
@@ -69,13 +68,13 @@ static const struct param test_params[] = {
     PARAM_INT_ROW(struct test_settings, tasks, "tasks", 600, 1, 1e6, "test tasks"),
     PARAM_INT_ROW(struct test_settings, query, "query", 1, 1, 1e6,
                   "query items per class of a few-shot test task"),
-    PARAM_INT_ROW(
-        struct test_settings, seed, "seed", 0, 0, 1e9,
-        "of validation and test tasks; apart from the run's, so that all runs meet the same"),
+    PARAM_INT_ROW(struct test_settings, seed, "seed", 0, 0, 1e9,
+                  "seed of validation and test tasks; separate from the run's, so all runs have "
+                  "the same tasks"),
     PARAM_FORM_ROW(struct test_settings, shots, "shots", "1,5", shots_canonical,
                    "shots of the test supports"),
     PARAM_TEXT_ROW(struct test_settings, support, "support", "stratified",
-                   "who chooses validation and test supports: a label strategy"),
+                   "label strategy that selects validation and test supports"),
     {0},
 };
 

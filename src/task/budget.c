@@ -8,18 +8,18 @@ const struct param budget_params[] = {
                      "which labels of a task are charged"),
     PARAM_CHOICE_ROW(S, unit, "unit", "draws|unique", UNIT_DRAWS,
                      "charge an item every time it is drawn, or once"),
-    PARAM_FORM_ROW(S, cost, "cost", "1", cost_canonical,
-                   "of a label: a number, class:FILE (name,cost lines) or item:FILE (a number per "
-                   "item)"),
+    PARAM_FORM_ROW(
+        S, cost, "cost", "1", cost_canonical,
+        "cost of a label: a number, class:FILE (name,cost lines) or item:FILE (a number per item)"),
     PARAM_REAL_ROW(S, labels, "labels", 0, 0, 1e12,
                    "the cap on the sum of costs; 0: as the benchmark's name says"),
     PARAM_CHOICE_ROW(S, grow, "grow", "once|schedule", GROW_ONCE,
-                     "buy all tasks before the first step, or so many at a time"),
+                     "buy all tasks before the first step, or on a schedule"),
     PARAM_INT_ROW(S, grow_first, "grow_first", 0, 0, 1e9,
-                  "schedule: tasks before the first step; 0: grow_tasks"),
-    PARAM_INT_ROW(S, grow_tasks, "grow_tasks", 100, 1, 1e9, "schedule: tasks bought at a time"),
+                  "schedule: tasks bought before the first step; 0: grow_tasks"),
+    PARAM_INT_ROW(S, grow_tasks, "grow_tasks", 100, 1, 1e9, "schedule: tasks per purchase"),
     PARAM_INT_ROW(S, grow_every, "grow_every", 100, 1, 1e9,
-                  "schedule: meta-steps from one time to the next"),
+                  "schedule: meta-steps between purchases"),
     {0},
 };
 #undef S

@@ -14,18 +14,19 @@ const struct param task_params[] = {
     PARAM_FORM_ROW(S, split, "data.split", "auto", split_canonical,
                    "classes or users for train/val/test: auto, 1000/200/423 (counts), 3000:200:200 "
                    "(proportion), vinyals, ravi, or a folder of split files"),
-    PARAM_INT_ROW(S, split_seed, "data.split_seed", 0, 0, 1e9,
-                  "seed of a drawn split; apart from the run's, so that test classes stay"),
+    PARAM_INT_ROW(
+        S, split_seed, "data.split_seed", 0, 0, 1e9,
+        "seed of a drawn split; separate from the run's, so all runs have the same test classes"),
     PARAM_INT_ROW(S, shots, "shots", 0, 0, 1e6,
                   "labels per class, for users at most; 0: as the benchmark's name says"),
     PARAM_INT_ROW(S, query, "task.query", 1, 1, 1e6, "query items per class of a few-shot task"),
     PARAM_INT_ROW(S, pool, "task.pool", 0, 0, 1e6,
-                  "unlabelled items per class of a few-shot task; 0: the whole rest"),
+                  "unlabelled items per class of a few-shot task; 0: all the others"),
     PARAM_CHOICE_ROW(S, kind, "task.kind", "auto|classes|users", TASK_AUTO,
                      "what a task is; auto: a user where the dataset has users"),
     PARAM_CHOICE_ROW(S, cap, "task.cap", "pool|present", CAP_POOL,
-                     "labels of a user: ways x shots but no more than the pool, or for each class "
-                     "the shots there are"),
+                     "labels of a user: ways x shots but no more than the pool, or of each class "
+                     "as many shots as it has"),
     PARAM_REAL_ROW(S, holdout, "task.holdout", 0.2, 0, 0.9,
                    "share of a user's items kept as query where the dataset has no parts"),
     {0},

@@ -456,7 +456,7 @@ TEST(a_strategy_that_picks_wrongly_is_refused_and_nothing_is_bought)
         CHECK_OK(ledger_open(&ledger, t, &budget, 100, true));
         struct label_request q = {.tasks = t, .n = 1, .ledger = ledger};
         CHECK_EQ(labeller_buy(&l, &q, e, &n), METE_EINVAL);
-        CHECK_HAS(mete_errmsg(), "not there to be bought");
+        CHECK_HAS(mete_errmsg(), "cannot be bought");
         CHECK_EQ(ledger_totals(ledger).labels, 0);
         labeller_close(&l);
         CHECK_OK(labeller_open(&l, "random")); /* what was set aside is free again */

@@ -28,7 +28,7 @@ struct settings {
 
 static const struct param params[] = {
     PARAM_TEXT_ROW(struct settings, writers, "writers", NULL,
-                   "file with the writer of each image: an IDX file, or a number on each line"),
+                   "file with the writer of each image: an IDX file, or one number per line"),
     PARAM_BOOL_ROW(struct settings, transpose, "transpose", 0,
                    "swap rows and columns, as EMNIST's files need"),
     PARAM_BOOL_ROW(struct settings, invert, "invert", 0,
@@ -65,7 +65,9 @@ static int expect_end(struct idx *f)
     int64_t n = file_iter_read(f->files, &byte, 1);
     if (n < 0)
         return (int)n;
-    return n == 0 ? 0 : fail(METE_EFORMAT, "%s: goes on after the data it announces", f->path);
+    return n == 0 ? 0
+                  : fail(METE_EFORMAT, "%s: has bytes after the data that its header announces",
+                         f->path);
 }
 
 static int read_header(struct idx *f)

@@ -28,7 +28,7 @@ struct settings {
 static const struct param params[] = {
     PARAM_INT_ROW(struct settings, size, "size", 28, 4, SIDE, "pixels on a side"),
     PARAM_CHOICE_ROW(struct settings, filter, "filter", IMAGE_FILTERS, FILTER_AREA,
-                     "how the 105 x 105 pixels are made fewer"),
+                     "how the 105 x 105 pixels are resized"),
     PARAM_BOOL_ROW(struct settings, invert, "invert", 0,
                    "a learner sees ink as 1 and paper as 0, not paper as 1"),
     PARAM_BOOL_ROW(struct settings, complete, "complete", 1,

@@ -40,15 +40,15 @@ static const struct param params[] = {
     PARAM_TEXT_ROW(struct settings, part, "part", NULL,
                    "the column that says train or test of a user's rows, if any"),
     PARAM_TEXT_ROW(struct settings, ignore, "ignore", NULL,
-                   "columns that are no features, with commas between"),
+                   "columns that are not features, separated by commas"),
     PARAM_TEXT_ROW(struct settings, words, "words", NULL,
-                   "columns of words, though they may look like numbers, with commas between"),
+                   "columns of words that may look like numbers, separated by commas"),
     PARAM_INT_ROW(struct settings, words_max, "words_max", 32, 2, 100000,
-                  "the most different words of a column; each is a feature"),
+                  "the most distinct words of a column; each is a feature"),
     PARAM_BOOL_ROW(struct settings, standardise, "standardise", 0,
                    "mean 0 and deviation 1 over the training users"),
     PARAM_TEXT_ROW(struct settings, train_users, "train_users", NULL,
-                   "file that names the training users, one on each line; without one, those of "
+                   "file that names the training users, one per line; without one, those of "
                    "data.split=auto"),
     PARAM_TEXT_ROW(struct settings, like, "like", NULL,
                    "a dataset made from a table before: the same features, fills, means, "
