@@ -1,4 +1,4 @@
-/* json_impl.h - what the files of the JSON reader share; nobody else's business. */
+/* json_impl.h - private to the files of the JSON reader. */
 #ifndef BASE_JSON_IMPL_H
 #define BASE_JSON_IMPL_H
 

@@ -21,8 +21,8 @@ enum rng_purpose {
     RNG_THEORY,   /* stability experiments */
     RNG_TEST,     /* tests and benchmarks */
     RNG_PROBE,    /* power iteration, random directions */
-    RNG_RELABEL,  /* new numbers for a task's classes */
-    RNG_RESPLIT,  /* a task's support and query drawn anew */
+    RNG_RELABEL,  /* permutations of a task's class labels */
+    RNG_RESPLIT,  /* re-splits of a task's support and query */
 };
 
 struct rng {

@@ -1,6 +1,6 @@
 /* threads.h - a small threads of threads that share out numbered pieces of work.
  *
- * Which thread does which piece is left to chance, so results must not depend
+ * Which thread does which piece is not fixed, so results must not depend
  * on it: a piece writes only to its own place, and `worker` (0..threads-1) only
  * names the scratch memory to use.
  */

@@ -1,4 +1,4 @@
-/* cmd_drift.c - mete drift: Reptile's update against the gradient it stands for. */
+/* cmd_drift.c - mete drift: Reptile's update beside the gradient it approximates. */
 #include "cli.h"
 #include "commands.h"
 #include "study_options.h"

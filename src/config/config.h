@@ -47,7 +47,7 @@ struct settings {
 const char *settings_get(const struct settings *s, const char *key); /* NULL when not there */
 void settings_release(struct settings *s);
 
-struct config_names { /* NULL where a run does not say; the caller's default stands */
+struct config_names { /* NULL where a run does not say: the caller's default */
     const char *bench, *method, *labels, *net;
     uint64_t seed;
 };

@@ -4,9 +4,9 @@
  * operation works on T tasks at once.  Vectors of parameters are shared by the
  * tasks or one per task; activations are always one set per task.
  *
- * The memory layout belongs to the kernel set: above kernel/ nobody indexes an
- * activation or a parameter.  ref/ is the specification, in plain loops; a set
- * is right when tests/kernel/ cannot tell it from ref/.
+ * The memory layout belongs to the kernel set: nothing above kernel/ indexes
+ * an activation or a parameter.  ref/ is the specification, in plain loops; a set is
+ * correct when it agrees with ref/ within the tolerances of tests/kernel/.
  *
  * Operations return void: shapes are checked when a net is built, and a device
  * that fails says so at sync().  An operation may be asynchronous; operations of
@@ -69,18 +69,18 @@ struct batch {
  * through them ("support").  0: TENSOR_MEAN and TENSOR_VAR ("running"). */
 struct norm {
     int stat;
-    bool no_tangents; /* none of this pass will be asked for: a set may keep less of it */
+    bool no_tangents; /* no tangents of this pass will follow: a set may keep less */
 };
 
 /* One vector per task; stride 0: one for all.  In elements. */
 struct vec {
     void *at;
     uint32_t stride;
-    uint32_t shared; /* 0; or of vec_of_runs(), of which none is written */
+    uint32_t shared; /* 0, or set by vec_of_runs(): such vectors are only read */
 };
 
-/* A vector for every `tasks` in a row, for sets that take tasks together: that of task t is
- * number t / tasks, which is the upper half of t * shared. */
+/* One vector for each `tasks` consecutive tasks, for sets that compute tasks together: task t uses
+ * vector t / tasks, which is the upper half of t * shared. */
 static inline struct vec vec_of_runs(void *at, uint32_t stride, int tasks)
 {
     struct vec v = {at, stride, tasks > 1 ? (uint32_t)((1ull << 32) / (uint32_t)tasks + 1) : 0};
@@ -98,7 +98,7 @@ struct descent {
     double rate;
 };
 
-/* Pictures or feature rows to gather from, items x (h, w, c). */
+/* Images or feature rows to gather from, items x (h, w, c). */
 struct images {
     const void *data; /* as opened: device memory */
     enum { IMAGES_U8, IMAGES_F32 } type;
@@ -147,8 +147,8 @@ struct device;
 struct device_options {
     int index;      /* which GPU */
     bool full_fp32; /* GPU: plain fp32 instead of TF32 */
-    int tasks;      /* GPU: work is cut as for so many at once; 0: as for those there are */
-    int processors; /* GPU: work is cut as if it had so many; 0: those it has */
+    int tasks;      /* GPU: divide work as for this many tasks; 0: as for those there are */
+    int processors; /* GPU: divide work as for this many processors; 0: as for its own */
 };
 
 struct kernels {
@@ -179,7 +179,7 @@ struct kernels {
      *   }
      * replay() runs what was recorded under `key` and returns true; if nothing was, it
      * begins to record and returns false, and recorded() runs what was called since.
-     * A recording keeps pointers, shapes and scalars; what they point at is read anew.
+     * A recording keeps pointers, shapes and scalars; what they point at is read again.
      * Keep outside: operations that wait, upload, alloc and release.  forget() drops all
      * recordings: call it before memory they use is released. */
     bool (*replay)(struct device *d, uint64_t key);
@@ -205,7 +205,7 @@ struct kernels {
     void *(*out)(const struct layer *l, const struct batch *b, void *cache);
     void *(*dout)(const struct layer *l, const struct batch *b, void *cache);
 
-    /* -- the way in and out -- */
+    /* -- input and output -- */
     /* x (tasks, n) <- images[index[t*n+i]]; index in device memory, -1: zeros. */
     void (*gather)(struct device *d, const struct layer *first, const struct batch *b,
                    const struct images *from, const int32_t *index, void *x);
@@ -213,7 +213,7 @@ struct kernels {
     void (*rows)(struct device *d, const struct layer *l, const struct batch *b, const void *out,
                  float *host);
     /* The same rows, of images first..first+n-1 of every task, to device memory: those of task
-     * t to `to` + t * stride floats.  Of images that a task does not have, anything. */
+     * t to `to` + t * stride floats.  Rows of images that a task does not have are undefined. */
     void (*collect)(struct device *d, const struct layer *l, const struct batch *b, const void *out,
                     int first, int n, float *to, size_t stride);
 
@@ -287,7 +287,7 @@ struct kernels {
 };
 
 extern const struct kernels kernels_ref;   /* float storage, double sums */
-extern const struct kernels kernels_ref64; /* all in double: for checking the checkers */
+extern const struct kernels kernels_ref64; /* all in double: what tests compare with */
 #ifdef METE_CUDA
 extern const struct kernels kernels_cuda; /* NVIDIA GPUs */
 #endif

@@ -1,4 +1,4 @@
-/* selection.h - what choosing labels asks of a device: the clusters of a pool and the
+/* selection.h - what selecting labels needs from a device: the clusters of a pool and the
  * entropy of predictions; and how the host computes both.
  *
  * k-means is for pools of some hundreds or thousands of points.  Its random numbers are
@@ -12,7 +12,7 @@
 
 struct device;
 
-/* A pool to be clustered, and what becomes of it. */
+/* A pool to cluster, and its clusters. */
 struct clustering {
     const float *x;     /* rows of points, device memory; all else here is host memory */
     const int32_t *row; /* (n) those that are the pool */
@@ -29,15 +29,15 @@ struct clustering {
 void host_kmeans(struct device *d, int tasks, int f, struct clustering *c);
 void host_entropy(struct device *d, size_t rows, int ways, const float *probs, float *host);
 
-/* ---- for strategies that do with less than clusters ---- */
+/* ---- for strategies that need distances but no clusters ---- */
 
 /* Squared distance of each of the n points to point `centre`, into out (n). */
 typedef void distance_fn(const void *user, int centre, float *out);
 
 /* k-means++ seeding (Arthur & Vassilvitskii, 2007): point `first`, then each further one
- * with a chance proportional to its squared distance to the nearest chosen; draw (k - 1)
+ * with probability proportional to its squared distance to the nearest chosen; draw (k - 1)
  * are the uniform numbers that choose.  Chosen points go to out (k); fewer than k when
- * those that are left all lie upon chosen ones.  Returns how many. */
+ * all others coincide with chosen ones.  Returns how many. */
 int kmeans_seed(int n, int k, distance_fn *distance, const void *user, int first,
                 const double *draw, int32_t *out);
 

@@ -1,11 +1,11 @@
-/* label.h - who chooses which points of a pool get labelled.
+/* label.h - strategies: which points of a pool are labelled.
  *
  * To add a strategy: write src/label/NAME.c ending in a `const struct label_ops`,
  * and add it to the table in label_registry.c.  docs/adding-a-strategy.md walks
  * through one.
  *
- * A strategy sees a pool only through struct label_view: positions, what the
- * current learner makes of them, and the labels bought so far.  It sees no item
+ * A strategy sees a pool only through struct label_view: positions, the current
+ * learner's predictions, and the labels bought so far.  It sees no item
  * numbers and no labels that were not bought, so it cannot cheat by accident.
  */
 #ifndef LABEL_LABEL_H
@@ -92,7 +92,7 @@ struct label_request {
 
 /* Draws tasks first..first+n-1 and buys each one's support and query.  *bought is
  * how many there was money for; episodes[0..*bought) are filled, to be given back
- * with episode_release.  Running out of budget is no failure: *bought < n says it.
+ * with episode_release.  Running out of budget is not a failure: *bought < n says so.
  * The purchases are the same for any number of threads. */
 int labeller_buy(struct labeller *l, const struct label_request *q, struct episode *episodes,
                  int *bought);

@@ -22,9 +22,9 @@ void scored_sort(struct scored *s, int n); /* highest first; ties stay in order 
 
 /* seeding.c: k-means++ with random numbers from r, of any distance. */
 int seed_points(int n, int k, distance_fn *distance, const void *user, struct rng *r, int32_t *out);
-/* The task of clustering a view's available points, k clusters where there are as many; and
- * what came of it, as a view has it: cluster (n) and central (n).  Takes random numbers from
- * r, those that seeding used and no more; returns how many clusters there are. */
+/* Prepares the clustering of a view's available points into k clusters, or fewer where there are
+ * fewer points; and writes the result in the form of a view: cluster (n) and central (n).  Takes
+ * from r exactly the random numbers that seeding used.  Returns how many clusters there are. */
 void clustering_open(struct clustering *c, const struct label_view *v, int k, struct rng *r);
 int clustering_close(struct clustering *c, int k, struct rng *r, int32_t *cluster,
                      int32_t *central);

@@ -2,7 +2,7 @@
  *
  * k-means++ takes a random number for each centre, and stops early where points coincide.
  * A device wants them all before it begins; so they are drawn ahead, and the stream then
- * goes on behind the last one used.
+ * continues after the last one used.
  */
 #include "label/label_own.h"
 #include "base/memory.h"

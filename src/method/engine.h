@@ -37,18 +37,18 @@ int engine_open(struct engine **out, const struct engine_spec *spec);
 void engine_close(struct engine *e); /* NULL is fine */
 
 const struct net *engine_net(const struct engine *e);
-struct threads *engine_threads(struct engine *e); /* its threads; beside a GPU they choose labels */
-int engine_workers(const struct engine *e);       /* of them, those that compute */
+struct threads *engine_threads(struct engine *e); /* its threads; with a GPU they select labels */
+int engine_workers(const struct engine *e);       /* how many of its threads compute */
 bool engine_batched(const struct engine *e);      /* takes many tasks in one call: a GPU */
 size_t engine_bytes_planned(const struct engine *e); /* working memory, before the first step */
 double engine_flops(const struct engine *e,
                     const struct batch_shape *shape); /* of one task's meta-gradient */
 
-/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU is
- * left to work on by itself: a failure shows in a later call, or in engine_wait. */
+/* One meta-update over `n` tasks (at most meta_batch): gradient, mean, optimiser.  A GPU runs
+ * asynchronously: a failure shows in a later call, or in engine_wait. */
 int engine_step(struct engine *e, const struct labelled_task *tasks, int n);
 int engine_wait(struct engine *e);   /* until all steps are done */
-void engine_leave(struct engine *e); /* no more steps for now: others need not wait for them */
+void engine_leave(struct engine *e); /* no more steps for now: its lockstep group does not wait */
 /* The mean loss of the steps since the last restart, NaN where there was none; waits for them. */
 int engine_losses(struct engine *e, bool restart, double *mean);
 /* The mean meta-gradient alone, left where engine_get finds it; mean_loss may be NULL. */

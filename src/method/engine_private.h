@@ -15,7 +15,7 @@ struct models {            /* adapted to tasks */
     bool moved; /* adapted differs from the engine's weights */
     void *reps; /* of the last predict, (reps_tasks, reps_stride) floats, device memory */
     size_t reps_bytes, reps_stride;
-    int reps_tasks; /* 0: nobody asked for them */
+    int reps_tasks; /* 0: they were not asked for */
 };
 
 /* The order of the engine's vectors; the groups' gradients follow. */
@@ -48,7 +48,7 @@ struct engine {
     float *losses;    /* (meta_batch) of the last step */
     double loss_sum;  /* the steps' mean losses, since the last restart */
     int loss_steps;   /* how many */
-    void *loss_parts; /* (meta_batch) on a device that works on by itself: that sum, in parts */
+    void *loss_parts; /* (meta_batch) on an asynchronous device: that sum, in parts */
     struct replays replays;
 };
 
@@ -68,7 +68,7 @@ void engine_update(struct engine *e, struct device *dev, int tasks, const struct
 void engine_stepped(struct engine *e);
 /* Makes room for work that was measured; what the worker held is lost if it must grow. */
 int worker_fit(struct worker *worker, const struct worker *measured);
-void worker_begin(struct worker *worker);   /* an empty arena, but for the scratch */
+void worker_begin(struct worker *worker);   /* an arena that is empty except for the scratch */
 void engine_learner_open(struct engine *e); /* fills in e->learner */
 void engine_learner_release(struct engine *e);
 

@@ -28,7 +28,7 @@ struct items {
     int n;
 };
 
-/* A labelled task, as a learner meets it. */
+/* A labelled task, as a learner sees it. */
 struct labelled_task {
     struct items support, query;
     uint64_t id; /* its number: keys the random order of shuffled inner batches */
@@ -44,7 +44,7 @@ struct predicted {
 };
 
 /* What is saved of a learner: what adapts and predicts (a model file holds it), or all else that
- * training needs to go on (the optimiser's state). */
+ * training needs to continue (the optimiser's state). */
 enum learner_part { LEARNER_MODEL, LEARNER_TRAINING };
 
 /* What a learner computes where its data are.  The rest is made of its probabilities and

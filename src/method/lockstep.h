@@ -18,8 +18,7 @@ struct engine;
 struct lockstep_set; /* of all shapes */
 enum { LOCKSTEP_MAX = 64 };
 
-int lockstep_set_open(struct lockstep_set **out,
-                      int members);                /* at most so many in a lockstep group */
+int lockstep_set_open(struct lockstep_set **out, int members); /* the most in a lockstep group */
 void lockstep_set_close(struct lockstep_set *all); /* NULL is fine; the engines are closed */
 
 /* For the engine.  The first step joins a lockstep group; whatever reads or writes weights settles

@@ -37,7 +37,7 @@ struct method {
     void *state; /* ops->state_size bytes, filled from ops->params */
 };
 
-/* What a method makes of the query, on the device. */
+/* A method's predictions for the query, on the device. */
 struct prediction {
     bool wanted;      /* meta_grad: fill in everything; else the loss alone will do */
     struct pass pass; /* over the query, or over support and query */

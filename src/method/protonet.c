@@ -61,7 +61,7 @@ static void embedding_take(struct embedding *e, const struct method *m, struct w
     e->joint = one_pass && f->support.n > 0;
     e->stacked = net->bn == BN_BATCH && !e->joint && net->k->batched && !out->wanted &&
                  f->support.n == f->query.n && theta.stride == 0;
-    if (e->stacked) { /* nobody will look at the query's pass */
+    if (e->stacked) { /* the query's own pass is not used */
         struct batch all = {2 * f->query.tasks, f->query.n, f->support.count};
         pass_take(&e->query, worker, all, NULL);
         e->query.labels = f->query_label;

@@ -1,6 +1,6 @@
 /* replay.h - work that repeats is recorded once and sent to the device at once.
  *
- * The first time a piece of work is met it just runs; the second time the kernel
+ * The first time a piece of work occurs it just runs; the second time the kernel
  * set records it (kernel.h, replay); from then on it is one launch.  Sets that do
  * not record run everything as it comes.
  */

@@ -57,8 +57,8 @@ int page_measured(struct page *p, const char *name, double *out);
 /* ---- sections, in order ---- */
 
 int page_head(struct page *p);     /* what this is, at a glance */
-int page_tables(struct page *p);   /* the tables asked for */
-int page_figures(struct page *p);  /* the figures asked for, and those that suggest themselves */
+int page_tables(struct page *p);   /* the tables that suites ask for */
+int page_figures(struct page *p);  /* the figures that suites ask for, and the default ones */
 int page_pairs(struct page *p);    /* do chosen labels pay? */
 int page_training(struct page *p); /* validation curves */
 int page_ledger(struct page *p);   /* where the labels went */

@@ -80,7 +80,7 @@ static size_t points_of(const struct labelled_task *labelled, int n)
     return points;
 }
 
-/* `items` with their classes under new numbers, written to `labels`. */
+/* The class labels of `items`, permuted, into `labels`. */
 static void renumber(struct items *items, const int32_t *number, int32_t *labels)
 {
     for (int i = 0; i < items->n; i++)

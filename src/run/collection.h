@@ -10,7 +10,7 @@
 struct collection {
     struct episode *at;
     int n, room;
-    int32_t *order; /* of the epoch at hand */
+    int32_t *order; /* of the current epoch */
     int64_t epoch;
     int order_n; /* 0: none yet */
 };
@@ -28,12 +28,12 @@ int collection_draw(struct collection *c, enum reuse reuse, uint64_t seed, int64
                     struct labelled_task *labelled);
 
 struct labelled_task labelled_task_of(const struct episode *e, int64_t step);
-/* New numbers for the classes of each task, keyed by its id.  *labels: where they lie, grown
+/* Permutes the class labels of each task, keyed by its id.  *labels: where they lie, grown
  * as needed; free() it when the tasks are done with. */
 void tasks_relabel(struct labelled_task *labelled, int n, int ways, uint64_t seed,
                    int32_t **labels);
-/* Which points of a class are support and which query, drawn anew for each task, keyed by its
- * id: as many are support as before.  *items: where they lie, as above. */
+/* Re-splits support and query of each task, keyed by its id: of each class as many points are
+ * support as before.  *items: where they lie, as above. */
 void tasks_resplit(struct labelled_task *labelled, int n, int ways, uint64_t seed, int32_t **items);
 
 /* As one row of numbers, and back: what a checkpoint keeps. */

@@ -41,7 +41,7 @@ struct experiment_options {
     int threads;
     struct lockstep_set *lockstep_set;            /* NULL, or runs that share a GPU's launches */
     const char *folder;                           /* for checkpoints and models */
-    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
+    int (*progress)(void *user, double fraction); /* may be NULL */
     void *user;
 };
 

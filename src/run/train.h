@@ -2,7 +2,7 @@
  * meta-learn on batches of them, validate, keep the best.
  *
  * Everything random is keyed by (seed, step) and every checkpoint is taken right
- * after a validation, so a run that was killed goes on to the same bytes.
+ * after a validation, so a run that was killed continues to the same bytes.
  */
 #ifndef RUN_TRAIN_H
 #define RUN_TRAIN_H
@@ -20,12 +20,12 @@ struct trainer {
     struct evaluation validation;
     uint64_t seed;
     const char *folder;                           /* for checkpoints; NULL: none */
-    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
+    int (*progress)(void *user, double fraction); /* may be NULL */
     void *user;
     /* state */
     struct collection bought;
-    int32_t *labels; /* of a meta-batch whose classes have new numbers */
-    int32_t *items;  /* of one whose supports and queries are drawn anew */
+    int32_t *labels; /* of a meta-batch with permuted class labels */
+    int32_t *items;  /* of one whose support and query are re-split */
     int64_t step;    /* meta-updates done */
     int64_t asked;   /* tasks asked for so far */
     bool unusable;   /* the checkpoint was no good */
@@ -39,14 +39,14 @@ struct trainer {
     double saved_at, save_took; /* the last checkpoint: when, and for how long; in seconds */
 };
 
-/* Goes on from the folder's checkpoint where there is one, to the last step. */
+/* Continues from the folder's checkpoint, if there is one, to the last step. */
 int train(struct trainer *t);
 void trainer_release(struct trainer *t);
 
 /* checkpoint.c */
 int checkpoint_write(struct trainer *t);
 /* Where there is one.  One that cannot be used is moved aside with a warning, and
- * t->unusable says that everything must be opened afresh. */
+ * t->unusable says that everything must be opened again. */
 int checkpoint_read(struct trainer *t);
 void checkpoint_remove(const char *folder);
 

@@ -1,6 +1,6 @@
 /* store.h - the results database: one SQLite file, the record of every run.
  *
- * A run goes through four states: planned, running (somebody holds its claim),
+ * A run goes through four states: planned, running (a process holds its claim),
  * done, failed.  Nothing of a run's results is in the file until store_finish
  * writes all of it in one transaction, so a kill at any moment leaves whole runs
  * only.  What is compared between two databases (settings, checkpoints, tests,

@@ -1,4 +1,4 @@
-/* drift.c - Reptile's update against the gradient it stands for. */
+/* drift.c - Reptile's update beside the gradient it approximates. */
 #include "theory/drift.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* drift.h - Reptile's update against the gradient it stands for (the paper's appendix A).
+/* drift.h - Reptile's update beside the gradient it approximates (the paper's appendix A).
  *
  * Reptile moves by u = theta(0) - theta(T), the way T gradient steps of size lr on a
  * task S go.  The appendix argues that u approximates G, the gradient of the

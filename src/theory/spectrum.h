@@ -15,7 +15,7 @@ typedef int spectrum_fn(void *user, const double *x, double *y);
 
 struct spectrum_options {
     size_t dim;
-    int steps;        /* at most so many products; also how many vectors are kept */
+    int steps;        /* the most products; also how many vectors are kept */
     double tolerance; /* stop when both ends are known to this times the larger of them */
     uint64_t seed;    /* of the random start */
 };

@@ -119,7 +119,7 @@ INLINE int sorted_unplace(int p, int w, int phases)
     return p * phases + phase;
 }
 
-/* Where column x of an activation w wide lies, and the way back. */
+/* The position of column x in an activation of width w, and its inverse. */
 enum { PHASES = 4 };
 INLINE int place(int x, int w)
 {

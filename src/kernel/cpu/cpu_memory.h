@@ -1,4 +1,4 @@
-/* cpu_memory.h - memory on large pages, where tensors lie, and the way in and out. */
+/* cpu_memory.h - memory on large pages, tensor layout, input and output. */
 
 struct device {
     int unused; /* one thread's: everything a call needs is in its arguments */

@@ -1,4 +1,4 @@
-/* ref_memory.h - the host as a device, tensor layout, and the way in and out. */
+/* ref_memory.h - the host as a device, tensor layout, input and output. */
 
 struct device {
     int unused;
