@@ -280,7 +280,7 @@ static struct manner with_many(int tasks)
     return (struct manner){.tf32 = true, .tasks = tasks, .processors = light() ? FEW : 0};
 }
 
-/* How many tasks of a many_tasks_of do not have the bytes that they have when they are fewer. */
+/* How many of many tasks do not have the bytes that they have when there are few. */
 static int many_differ(const struct kernels *k, const struct spec *s)
 {
     static struct results want, got;
@@ -306,8 +306,8 @@ static int many_differ(const struct kernels *k, const struct spec *s)
     return bad;
 }
 
-/* How much differs over all many_tasks and sets that take tasks together; -1: there is no such set.
- */
+/* How much differs, over all specs of many tasks and sets that take them together; -1: there is no
+ * such set. */
 static int over_many(int (*differs)(const struct kernels *k, const struct spec *s))
 {
     int bad = 0, sets = 0;
@@ -317,8 +317,8 @@ static int over_many(int (*differs)(const struct kernels *k, const struct spec *
             continue;
         sets++;
         for (int i = 0; i < MANY_TASKS; i++) {
-            struct spec many_tasks_of = many_at(i);
-            bad += differs(k, &many_tasks_of);
+            struct spec spec = many_at(i);
+            bad += differs(k, &spec);
         }
     }
     return sets ? bad : -1;

@@ -1,12 +1,12 @@
-/* cuda_fp16.h - outputs that are kept as fp16 (fp16) until somebody wants floats.
+/* cuda_fp16.h - outputs that are kept as fp16 until floats are needed.
  *
- * Products in TF32 read eleven bits of a factor, which is what a half has.  The output of
+ * Products in TF32 read eleven significant bits of a factor, and fp16 has as many.  The output of
  * Omniglot's first layer, the largest of all activations, is written once and read twice by the
- * second; of many tasks it is written as fp16 to where the layer's z would be, which nobody asks
- * for, and noted in the device.  The second layer's kernels (cuda_second.cuh) read those; whoever
- * else reads such an output calls cuda_plain() first.
+ * second layer.  Of many tasks it is written as fp16, in the place of the layer's z, which is not
+ * needed, and noted in the device.  The second layer's kernels (cuda_second.cuh) read fp16; any
+ * other reader of such an output calls cuda_plain() first.
  *
- * A recording begins with a forward pass of its own, so a note is of what is replayed, too.
+ * A recording begins with its own forward pass, so a note also holds when it is replayed.
  */
 #ifndef CUDA_FP16_H
 #define CUDA_FP16_H
@@ -19,7 +19,7 @@ struct fp16_output {
     size_t fours;
 };
 
-/* As many as there have been outputs since their memory was taken: not all are of use any more. */
+/* One for each output since its memory was taken; not all are still in use. */
 struct noted_fp16 {
     struct fp16_output *note;
     int notes;
@@ -31,9 +31,9 @@ extern "C" {
 /* Whether a first layer's forward pass of many tasks may write fp16; if so, notes that it will.
  */
 bool cuda_fp16_begin(struct device *d, const struct conv_args *a);
-/* Those that stand for x, or NULL. */
+/* The fp16 values of output x, or NULL. */
 const uint16_t *cuda_fp16_of(const struct device *d, const float *x);
-/* Has floats at `out`, if they are yet to be made. */
+/* Converts the output at `out` to float, if that has not been done. */
 void cuda_plain(struct device *d, const float *out);
 /* Forgets what was noted of outputs from `from` on: memory that is about to be written, by a
  * forward pass or a gathering, or released. */
@@ -41,8 +41,8 @@ void cuda_fp16_forget(struct device *d, const void *from, size_t bytes);
 void cuda_fp16_close(struct device *d);
 void cuda_fp16_to_float(struct device *d, const struct fp16_output *h); /* cuda_fp16_to_float.cu */
 
-/* The second layer's kernels: whether this build has them for the GPU, for tasks of so many images;
- * and launches, which say no where x is no fp16. */
+/* The second layer's kernels: whether this build has them for the GPU, for tasks of this many
+ * images; and launches, which return false where x is not kept as fp16. */
 bool cuda_second_takes(int images);
 bool cuda_second_forward(struct device *d, struct conv_args *a);
 bool cuda_second_products(struct device *d, const struct conv_args *a);

@@ -1,10 +1,10 @@
 /* cuda_head.h - dense layers and the cross-entropy of the last one.
  *
- * A dense layer without ReLU is the head of a net, and the loss comes next, then the
- * way back, then batch norm of the layer before: four operations, each too small for a
- * launch of its own.  So the first is only noted (struct head, in the device), the others
- * are noted with it, and the last launches all four; whatever else comes launches what is
- * noted.
+ * A dense layer without ReLU is the head of a net, and the loss comes next, then its
+ * backward pass, then batch norm of the layer before: four operations, each too small for
+ * a launch of its own.  So the first is noted (deferred: struct head, in the device), the
+ * others are noted with it, and the last launches all four.  Any other operation launches
+ * what is noted.
  */
 #ifndef CUDA_HEAD_H
 #define CUDA_HEAD_H

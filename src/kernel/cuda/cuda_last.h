@@ -1,9 +1,10 @@
-/* cuda_last.h - the last conv block of many tasks, the head behind it, its loss and the way back
- * to the block before: six operations, one launch (cuda_last.cu).
+/* cuda_last.h - the last conv block of many tasks, the head after it, its loss, and backward
+ * to the block before: six operations in one launch (cuda_last.cu).
  *
- * The block's forward pass is only noted (in the device) where such a launch may follow.  A head
- * that reads its output is noted as ever (cuda_head.h), then the block's backward pass; batch norm
- * of the block before launches everything.  Whatever else comes launches what is noted, one by one.
+ * The block's forward pass is noted (deferred, in the device) where such a launch may follow.  A
+ * head that reads its output is noted as well (cuda_head.h), then the block's backward pass; batch
+ * norm of the block before launches everything.  Any other operation launches what is noted, one
+ * by one.
  */
 #ifndef CUDA_LAST_H
 #define CUDA_LAST_H
