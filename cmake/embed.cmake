@@ -12,3 +12,5 @@ function(mete_embed file name)
 endfunction()
 
 mete_embed(src/store/schema.sql schema_sql)
+mete_embed(src/report/web/page.css report_css)
+mete_embed(src/report/web/figures.js report_script)

@@ -250,7 +250,7 @@ int mete_run(const struct mete_run_options *o);
 struct mete_results_options {
     const char *db;     /* the results database */
     const char *suite;  /* NULL: every suite in it */
-    const char *format; /* "table", "csv", "json", "latex", "markdown"; NULL: table */
+    const char *format; /* "table", "summary", "csv", "json", "latex", "markdown"; NULL: table */
     bool last;          /* the last model of a run, not the best by validation */
     bool colour;        /* bold and dim for a terminal */
 };

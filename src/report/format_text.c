@@ -119,7 +119,8 @@ void format_text(struct text *out, const struct table *t, bool colour)
     for (int i = 0; (note = table_note(t, i)); i++, free(note))
         text_print(out, "%s\n", note);
     if (s.lines)
-        text_print(out, "%s is the best of its row.\n", colour ? "Bold" : "*");
+        text_print(out, "%s: the best of its row, or not told apart from it by the intervals.\n",
+                   colour ? "Bold" : "*");
     free(labels);
     free(width);
     sheet_release(&s);

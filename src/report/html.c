@@ -87,7 +87,10 @@ int page_query(struct page *p, const char *caption, const char *sql, int *rows)
     int n = 0, row = 0, err = sql_prepare(p->s, &stmt, sql);
     while (!err && (row = sql_row(p->s, stmt)) == 1) {
         if (n++ == 0) {
-            text_add(&p->html, "<div class=\"scroll\"><table>");
+            text_add(&p->html,
+                     "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+            html_add(&p->html, caption ? caption : "the numbers");
+            text_add(&p->html, "\"><table>");
             if (caption)
                 text_print(&p->html, "<caption>%s</caption>", caption);
             add_header(&p->html, stmt);
@@ -102,15 +105,18 @@ int page_query(struct page *p, const char *caption, const char *sql, int *rows)
     return err ? err : row < 0 ? row : 0;
 }
 
-void page_figure(struct page *p, const char *id, const char *title, const char *text)
+void page_figure(struct page *p, const struct chart *c, const char *text,
+                 const struct chart_rows *rows)
 {
-    text_print(&p->html, "<figure data-chart=\"%s\">\n<figcaption><h3>", id);
-    html_add(&p->html, title);
+    text_print(&p->html, "<figure data-chart=\"%s\">\n<figcaption><h3>", c->id);
+    html_add(&p->html, c->title);
     text_add(&p->html, "</h3>");
     if (text)
         text_print(&p->html, "<p>%s</p>", text);
-    text_add(&p->html, "</figcaption>\n<div class=\"panels\"></div>\n"
-                       "<details open><summary>The numbers</summary>\n");
+    text_add(&p->html, "</figcaption>\n");
+    chart_draw(&p->html, c, rows, &p->style);
+    text_add(&p->html, "<details open><summary>The numbers</summary>\n");
+    p->n_charts++;
 }
 
 void page_figure_end(struct page *p)
@@ -118,54 +124,54 @@ void page_figure_end(struct page *p)
     text_add(&p->html, "</details>\n</figure>\n");
 }
 
-static void chart_head(struct page *p, const struct chart *c)
+/* Columns by their names; a row without x or y has no place. */
+static void add_chart_row(struct chart_rows *rows, sqlite3_stmt *stmt)
 {
-    jsonw_object(&p->charts, c->id);
-    jsonw_string(&p->charts, "kind", c->kind);
-    jsonw_string(&p->charts, "title", c->title);
-    jsonw_string(&p->charts, "x", c->x);
-    jsonw_string(&p->charts, "y", c->y);
-    jsonw_bool(&p->charts, "log", c->log & CHART_LOG_X);
-    jsonw_bool(&p->charts, "logY", c->log & CHART_LOG_Y);
-    jsonw_bool(&p->charts, "curve", c->curve);
-    p->n_charts++;
+    struct chart_row r = {.x = NAN, .y = NAN, .lo = NAN, .hi = NAN};
+    double seed = 0;
+    const struct {
+        const char *name;
+        char **text;
+        double *number;
+    } fields[] = {{"panel", &r.panel, NULL}, {"line", &r.line, NULL},   {"colour", &r.colour, NULL},
+                  {"dash", &r.dash, NULL},   {"label", &r.label, NULL}, {"note", &r.note, NULL},
+                  {"x", NULL, &r.x},         {"y", NULL, &r.y},         {"lo", NULL, &r.lo},
+                  {"hi", NULL, &r.hi},       {"seed", NULL, &seed}};
+    for (int c = 0; c < sqlite3_column_count(stmt); c++)
+        for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+            if (strcmp(sqlite3_column_name(stmt, c), fields[f].name) != 0 ||
+                sqlite3_column_type(stmt, c) == SQLITE_NULL)
+                continue;
+            if (fields[f].text)
+                *fields[f].text = mem_string((const char *)sqlite3_column_text(stmt, c));
+            else
+                *fields[f].number = sqlite3_column_double(stmt, c);
+        }
+    r.of = seed > 0 ? OF_SEED : OF_MEAN;
+    if (isfinite(r.x) || isfinite(r.y))
+        chart_add(rows, &r);
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+        if (fields[f].text)
+            free(*fields[f].text);
 }
 
-void chart_open(struct page *p, const struct chart *c)
-{
-    chart_head(p, c);
-    jsonw_array(&p->charts, "rows");
-}
-
-void chart_close(struct page *p)
-{
-    jsonw_close(&p->charts);
-    jsonw_close(&p->charts);
-}
-
-int chart_query(struct page *p, const struct chart *c, const char *sql)
+int chart_query(struct page *p, struct chart_rows *rows, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
-    int err = sql_prepare(p->s, &stmt, sql);
-    if (!err) {
-        int row = sql_row(p->s, stmt);
-        err = row < 0 ? row : 0;
-        const char *json = row == 1 ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
-        if (!err) {
-            chart_head(p, c);
-            jsonw_raw(&p->charts, "rows", json ? json : "[]");
-            jsonw_close(&p->charts);
-        }
-    }
+    int row = 0, err = sql_prepare(p->s, &stmt, sql);
+    while (!err && (row = sql_row(p->s, stmt)) == 1)
+        add_chart_row(rows, stmt);
     sqlite3_finalize(stmt);
-    return err;
+    return err ? err : row < 0 ? row : 0;
 }
 
 int page_chart(struct page *p, const struct chart *c, const char *text, const char *rows_sql,
                const char *table_sql)
 {
-    int err = chart_query(p, c, rows_sql);
-    page_figure(p, c->id, c->title, text);
+    struct chart_rows rows = {0};
+    int err = chart_query(p, &rows, rows_sql);
+    page_figure(p, c, text, &rows);
+    chart_release(&rows);
     if (!err)
         err = page_query(p, NULL, table_sql, NULL);
     page_figure_end(p);
@@ -183,6 +189,16 @@ int page_measured(struct page *p, const char *name, double *out)
         err = page_number(p, count, out);
     free(count);
     return err;
+}
+
+int page_text(struct page *p, const char *sql, char **out)
+{
+    sqlite3_stmt *stmt = NULL;
+    int err = sql_prepare(p->s, &stmt, sql), row = err ? 0 : sql_row(p->s, stmt);
+    const char *text = row == 1 ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    *out = text ? mem_string(text) : NULL;
+    sqlite3_finalize(stmt);
+    return err ? err : row < 0 ? row : 0;
 }
 
 int page_number(struct page *p, const char *sql, double *out)

@@ -1,13 +1,13 @@
-/* page.h - the report page in the making: HTML, and the data of its charts.
+/* page.h - the report page in the making.
  *
- * Everything shown is in HTML tables, so the page is complete without scripts; a
- * chart is a second view of numbers that stand in the table below it.
+ * Everything shown is in HTML tables; a chart is a second view of numbers that stand in the
+ * table below it.  The page is complete without scripts.
  */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
-#include "base/jsonw.h"
 #include "base/text.h"
+#include "report/chart.h"
 #include "report/table.h"
 
 struct store;
@@ -16,8 +16,9 @@ struct page {
     struct store *s;
     const char *suite; /* NULL: all runs */
     struct text html;
-    struct text nav;     /* links to the sections */
-    struct jsonw charts; /* an object: one entry per chart */
+    struct text nav;  /* links to the sections */
+    size_t head_size; /* bytes of `html` that are the first screen */
+    struct style style;
     int n_charts;
     struct result_list results; /* of the best models */
 };
@@ -32,19 +33,13 @@ void page_section_end(struct page *p);
  * to the right.  Nothing is written for no rows; *rows says how many, and may be NULL. */
 int page_query(struct page *p, const char *caption, const char *sql, int *rows);
 
-/* A figure: chart, then `below` (the numbers).  Give it a chart by one of the two. */
-void page_figure(struct page *p, const char *id, const char *title, const char *text);
+/* A figure: its drawing, then `below` (the numbers). */
+void page_figure(struct page *p, const struct chart *c, const char *text,
+                 const struct chart_rows *rows);
 void page_figure_end(struct page *p);
-enum { CHART_LOG_X = 1, CHART_LOG_Y = 2 };
-struct chart {
-    const char *id, *kind, *title; /* kind: lines, bars, users, calibration (charts.js) */
-    const char *x, *y;
-    int log;    /* CHART_LOG_X, CHART_LOG_Y, or both added */
-    bool curve; /* many points on a line */
-};
-void chart_open(struct page *p, const struct chart *c); /* then row objects into p->charts */
-void chart_close(struct page *p);
-int chart_query(struct page *p, const struct chart *c, const char *sql); /* a JSON array of rows */
+/* Rows from a query with columns panel, line, colour, dash, label, note, x, y, lo, hi and seed
+ * (above 0: a single seed), or some of them. */
+int chart_query(struct page *p, struct chart_rows *rows, const char *sql);
 /* A figure whole: its chart and its table from queries. */
 int page_chart(struct page *p, const struct chart *c, const char *text, const char *rows_sql,
                const char *table_sql);
@@ -54,9 +49,12 @@ int page_number(struct page *p, const char *sql, double *out);
 /* How many of the page's runs have the measure `name` (NULL: any). */
 int page_measured(struct page *p, const char *name, double *out);
 
+/* The text in the first column of the first row, or NULL; free() it. */
+int page_text(struct page *p, const char *sql, char **out);
+
 /* ---- sections, in order ---- */
 
-int page_head(struct page *p);     /* what this is, at a glance */
+int page_head(struct page *p);     /* the first screen */
 int page_tables(struct page *p);   /* the tables that suites ask for */
 int page_figures(struct page *p);  /* the figures that suites ask for, and the default ones */
 int page_pairs(struct page *p);    /* do chosen labels pay? */

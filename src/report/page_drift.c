@@ -60,22 +60,22 @@ static const struct figure {
     struct chart chart;
     const char *text, *rows, *columns;
 } figures[] = {
-    {{"drift-cosine", "lines", "Does the update point along the gradient?", "inner step size α",
-      "cosine of u and G", CHART_LOG_X, false},
+    {{"drift-cosine", "Does the update point along the gradient?", CHART_LINES, "inner step size α",
+      "cosine of u and G", CHART_LOG_X, NULL},
      "u = θ(0) − θ(T), the way Reptile moves on a task after T inner steps of size α; G, the "
      "exact gradient of the empirical risk after those steps. Mean over seeds, bars 95 % over "
      "tasks; 1: the same direction.",
      cosine_sql,
      "show_number(cosine) AS cosine, '±' || show_number(cosine_w) AS 'over tasks',"
      " '±' || show_number(cosine_h) AS 'over seeds'"},
-    {{"drift-deviation", "lines", "How far is it off, as a mean gradient?", "inner step size α",
-      "|u/(αT) − G| / |G|", CHART_LOG_X + CHART_LOG_Y, false},
+    {{"drift-deviation", "How far is it off, as a mean gradient?", CHART_LINES, "inner step size α",
+      "|u/(αT) − G| / |G|", CHART_LOG_X + CHART_LOG_Y, NULL},
      "0: the mean of the inner gradients is G. Bars 95 % over tasks.",
      deviation_sql,
      "show_number(deviation) AS deviation, '±' || show_number(deviation_w) AS 'over tasks',"
      " '±' || show_number(deviation_h) AS 'over seeds', show_number(raw) AS '|u − G| / |G|'"},
-    {{"drift-bound", "lines", "The difference beside the appendix's expression",
-      "inner step size α", "relative to |G|", CHART_LOG_X + CHART_LOG_Y, false},
+    {{"drift-bound", "The difference beside the appendix's expression", CHART_LINES,
+      "inner step size α", "relative to |G|", CHART_LOG_X + CHART_LOG_Y, NULL},
      "With g(t) the inner gradients, H the Hessian at θ(0) and λ its largest eigenvalue. Solid: "
      "|u/α − G|, which the appendix's expression has the size of. Dashed: its bound, "
      "(1 − αλ) max|g| (T − 1), left out where it is 0 (T = 1) or negative (αλ above 1). The "

@@ -1,175 +1,388 @@
-/* page_head.c - what this is at a glance, and whether choosing labels pays. */
+/* page_head.c - the first screen: the verdict, accuracy against labels beside the paper's, what
+ * choosing labels changed, four tiles, and the labels that an accuracy takes.
+ */
 #include "report/page.h"
+#include "report/prepare.h"
+#include "report/verdict.h"
 #include "store/store_sql.h"
 
 #ifdef METE_HAVE_SQLITE
-#include "base/error.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-static int add_tile(struct page *p, const char *name, const char *sql)
+/* ---- accuracy against labels ---- */
+
+/* The settings apart stand in the name of a line; the data set where there are several. */
+static const char head_sql[] =
+    "SELECT iif((SELECT count(DISTINCT dataset) FROM head) > 1, dataset || ' ', '') ||"
+    "  iif(ways > 0, printf('%dw-', ways), '') || printf('%ds', test_shots), line, method, dash,"
+    "  budget, 100 * accuracy, 100 * half, dataset, labels, ways, test_shots, seeds, place"
+    " FROM head ORDER BY place";
+
+static const char seeds_sql[] =
+    "SELECT 100 * accuracy FROM cell_seeds WHERE place = ? ORDER BY seed";
+
+struct head {
+    struct chart_rows rows;
+    bool against; /* there are several budgets to hold accuracy against */
+    bool paper;   /* some cell has the paper's number */
+};
+
+static char *word(sqlite3_stmt *row, int column)
+{
+    return (char *)sqlite3_column_text(row, column);
+}
+
+static void add_paper(struct head *h, sqlite3_stmt *row, const struct chart_row *ours)
+{
+    struct paper_cell at = {.dataset = word(row, 7),
+                            .method = word(row, 2),
+                            .labels = word(row, 8),
+                            .ways = sqlite3_column_int(row, 9),
+                            .shots = sqlite3_column_int(row, 10),
+                            .budget = sqlite3_column_int64(row, 4)};
+    struct paper_number paper;
+    if (!paper_find(&at, false, &paper))
+        return;
+    struct chart_row r = *ours;
+    r.of = OF_PAPER;
+    r.note = (char *)"the paper's number";
+    r.y = paper.accuracy;
+    r.lo = r.hi = NAN;
+    chart_add(&h->rows, &r);
+    h->paper = true;
+}
+
+/* Single seeds, where they are too few for an interval or nothing else shares the place. */
+static int add_seeds(struct page *p, struct head *h, sqlite3_stmt *row,
+                     const struct chart_row *ours)
 {
     sqlite3_stmt *stmt = NULL;
-    int err = sql_prepare(p->s, &stmt, sql), row = 0;
-    if (!err && (row = sql_row(p->s, stmt)) == 1 && sqlite3_column_text(stmt, 0)) {
-        text_print(&p->html, "<div><dt>%s</dt><dd>", name);
-        html_add(&p->html, (const char *)sqlite3_column_text(stmt, 0));
-        text_add(&p->html, "</dd></div>\n");
+    struct chart_row r = *ours;
+    int next = 0, err = sql_prepare(p->s, &stmt, seeds_sql);
+    r.of = OF_SEED;
+    r.note = (char *)"one seed";
+    r.lo = r.hi = NAN;
+    if (!err)
+        sql_bind(stmt, "i", sqlite3_column_int(row, 12));
+    while (!err && (next = sql_row(p->s, stmt)) == 1) {
+        r.y = sqlite3_column_double(stmt, 0);
+        chart_add(&h->rows, &r);
     }
     sqlite3_finalize(stmt);
+    return err ? err : next < 0 ? next : 0;
+}
+
+static int add_head_row(struct page *p, struct head *h, sqlite3_stmt *row)
+{
+    bool half = sqlite3_column_type(row, 6) != SQLITE_NULL;
+    int seeds = sqlite3_column_int(row, 11);
+    struct chart_row r = {.panel = word(row, 0),
+                          .line = word(row, 1),
+                          .colour = word(row, 2),
+                          .dash = word(row, 3),
+                          .label = (char *)style_method(word(row, 2)),
+                          .x = sqlite3_column_double(row, 4),
+                          .y = sqlite3_column_double(row, 5)};
+    r.lo = half ? r.y - sqlite3_column_double(row, 6) : NAN;
+    r.hi = half ? r.y + sqlite3_column_double(row, 6) : NAN;
+    chart_add(&h->rows, &r);
+    add_paper(h, row, &r);
+    bool dots = seeds > 1 && (!h->against || seeds < SEEDS_ENOUGH);
+    return dots ? add_seeds(p, h, row, &r) : 0;
+}
+
+static int read_head(struct page *p, struct head *h)
+{
+    double budgets = 0, uncapped = 0;
+    sqlite3_stmt *stmt = NULL;
+    int row = 0, err = page_number(p, "SELECT count(DISTINCT budget) FROM head", &budgets);
+    if (!err)
+        err = page_number(p, "SELECT count(*) FROM head WHERE budget IS NULL", &uncapped);
+    h->against = budgets > 1 && uncapped == 0;
+    if (!err)
+        err = sql_prepare(p->s, &stmt, head_sql);
+    while (!err && (row = sql_row(p->s, stmt)) == 1)
+        err = add_head_row(p, h, stmt);
+    sqlite3_finalize(stmt);
     return err ? err : row < 0 ? row : 0;
+}
+
+static const char head_table_sql[] =
+    "SELECT dataset AS 'data set', printf('%dw-%ds', ways, test_shots) AS task,"
+    " coalesce(show_count(budget), 'no cap') AS budget, method, dash AS labels, printf('%.1f', 100"
+    " * accuracy) || coalesce(printf(' ±%.1f', 100 * half), '') AS 'accuracy, %', seeds,"
+    " shots AS 'training shots', bn AS 'batch norm' FROM head ORDER BY place";
+
+static int add_accuracy(struct page *p)
+{
+    struct head h = {0};
+    char *budget = NULL, *axis = NULL;
+    int err = read_head(p, &h);
+    if (!err)
+        err = page_text(p, "SELECT show_count(max(budget)) || ' labels' FROM head", &budget);
+    axis = mem_print("%s", h.against ? "labels" : budget ? budget : "no cap on labels");
+    struct chart chart = {.id = "accuracy",
+                          .title = h.against ? "Accuracy against labels" : "Accuracy",
+                          .kind = h.against ? CHART_LINES : CHART_DOTS,
+                          .x = axis,
+                          .y = "test accuracy, %",
+                          .flags = CHART_LOG_X,
+                          .layout = "head"};
+    if (!err && h.rows.n > 0) {
+        page_figure(p, &chart,
+                    h.paper     ? "Filled: measured here, with 95 % intervals. Hollow: the paper's."
+                    : h.against ? "With 95 % intervals."
+                                : "With 95 % intervals; small dots are single seeds.",
+                    &h.rows);
+        err = page_query(p, NULL, head_table_sql, NULL);
+        page_figure_end(p);
+    }
+    chart_release(&h.rows);
+    free(axis);
+    free(budget);
+    return err;
+}
+
+/* ---- what choosing labels changed; else how far the leader leads ---- */
+
+#define SQL_LABEL                                                                                  \
+    "iif((SELECT count(DISTINCT dataset) FROM head) > 1, h.dataset || ' ', '') || iif(h.ways > 0," \
+    " printf('%dw-', h.ways), '') || printf('%ds', h.test_shots) || iif((SELECT count(DISTINCT"    \
+    " budget) FROM head) > 1, ' ' || coalesce(show_count(h.budget), 'no cap'), '')"
+
+static const char changed_sql[] =
+    "SELECT h.line, h.method AS colour, h.dash, h.method || iif((SELECT count(DISTINCT labels) FROM"
+    " head) > 2, ' ' || h.labels, '') || ', ' || " SQL_LABEL " AS label, 100 * difference AS x,"
+    " 100 * (difference - c.half) AS lo, 100 * (difference + c.half) AS hi, " SQL_VERDICT_OF(
+        "c.") " AS note FROM contests c JOIN head h ON h.place = c.a WHERE c.kind = 'labels' ORDER "
+              "BY"
+              " min(h.place) OVER (PARTITION BY h.method), h.place LIMIT 40";
+
+static const char changed_table_sql[] =
+    "SELECT h.method, h.dash AS strategy, " SQL_LABEL " AS test, printf('%+.1f', 100 * difference)"
+    " || coalesce(printf(' ±%.1f', 100 * c.half), '') AS difference, c.seeds, '±' || printf('%.1f',"
+    " 100 * half_tasks_of) AS 'over tasks', '±' || printf('%.1f', 100 * half_seeds_of) AS 'over"
+    " seeds', " SQL_VERDICT_OF(
+        "c.") " AS verdict FROM (SELECT *, half_tasks AS half_tasks_of,"
+              " half_seeds AS half_seeds_of FROM contests) c JOIN head h ON h.place = c.a WHERE "
+              "c.kind ="
+              " 'labels' ORDER BY min(h.place) OVER (PARTITION BY h.method), h.place";
+
+static const char ahead_sql[] =
+    "SELECT o.line, o.method AS colour, o.dash, 'on ' || o.method || ', ' || " SQL_LABEL
+    " AS label,"
+    " 100 * difference AS x, 100 * (difference - c.half) AS lo, 100 * (difference + c.half) AS "
+    "hi, " SQL_VERDICT_OF(
+        "c.") " AS note FROM contests c JOIN head h ON h.place = c.a JOIN head o"
+              " ON o.place = c.b WHERE c.kind = 'method' ORDER BY h.place LIMIT 40";
+
+static const char ahead_table_sql[] =
+    "SELECT " SQL_LABEL " AS test, h.method AS first, o.method AS other, printf('%+.1f', 100 *"
+    " difference) || coalesce(printf(' ±%.1f', 100 * c.half), '') AS difference, "
+    "c.seeds, " SQL_VERDICT_OF(
+        "c.") " AS verdict FROM contests c JOIN head h ON h.place = c.a JOIN head o"
+              " ON o.place = c.b WHERE c.kind = 'method' ORDER BY h.place";
+
+static int add_forest(struct page *p)
+{
+    static const struct chart labels = {.id = "chosen",
+                                        .title = "Chosen labels minus random",
+                                        .kind = CHART_FOREST,
+                                        .x = "points of accuracy",
+                                        .y = ""};
+    static const struct chart methods = {.id = "leads",
+                                         .title = "How far the first is ahead",
+                                         .kind = CHART_FOREST,
+                                         .x = "points of accuracy",
+                                         .y = ""};
+    double n = 0, m = 0;
+    int err = page_number(p, "SELECT count(*) FROM contests WHERE kind = 'labels'", &n);
+    if (!err)
+        err = page_number(p, "SELECT count(*) FROM contests WHERE kind = 'method'", &m);
+    if (!err && n > 0)
+        err = page_chart(p, &labels,
+                         "The same seeds and test tasks; to the right of 0 chosen labels are "
+                         "better.",
+                         changed_sql, changed_table_sql);
+    else if (!err && m > 0)
+        err = page_chart(p, &methods, "The same seeds and test tasks.", ahead_sql, ahead_table_sql);
+    return err;
+}
+
+/* ---- tiles ---- */
+
+/* What a run used: the most and the least, since a sum over runs answers no question. */
+static const char labels_tile[] =
+    "SELECT iif(min(n) = max(n), show_count(min(n)), show_count(min(n)) || ' to ' ||"
+    " show_count(max(n))) FROM (SELECT CAST(round(labels_used) AS INTEGER) AS n FROM outcomes JOIN"
+    " shown USING (run))";
+static const char labels_more[] =
+    "SELECT printf('%.0f %% support, %.0f %% query', 100.0 * s / (s + q), 100.0 * q / (s + q))"
+    " FROM (SELECT sum(support) AS s, sum(query) AS q FROM ledger_classes JOIN shown USING (run))"
+    " WHERE s + q > 0";
+static const char validation_more[] =
+    "SELECT '; validation, not charged: ' || iif(min(v) = max(v), show_count(min(v)),"
+    " show_count(min(v)) || ' to ' || show_count(max(v))) FROM (SELECT r.ways * t.value *"
+    " (s.value + q.value) AS v FROM runs r JOIN shown USING (run) JOIN outcomes USING (run) JOIN"
+    " settings t ON t.run = r.run AND t.key = 'train.val_tasks' JOIN settings s ON s.run = r.run"
+    " AND s.key = 'train.val_shots' JOIN settings q ON q.run = r.run AND q.key = 'test.query'"
+    " WHERE r.ways > 0) HAVING count(v) > 0";
+static const char runs_tile[] =
+    "SELECT printf('%d of %d', sum(status = 'done'), count(*)) FROM runs JOIN shown USING (run)";
+static const char runs_more[] =
+    "SELECT iif(f, f || ' failed', '') || iif(f AND m, ', ', '') || iif(m, m || ' missing', '') ||"
+    " iif(f OR m, '', 'none failed, none missing') FROM (SELECT sum(status = 'failed') AS f,"
+    " sum(status IN ('planned', 'running')) AS m FROM runs JOIN shown USING (run)) WHERE f + m >= "
+    "0";
+static const char seeds_tile[] = "SELECT count(DISTINCT seed) FROM runs JOIN shown USING (run)";
+static const char seeds_more[] =
+    "SELECT iif(min(n) = max(n), min(n), min(n) || ' to ' || max(n)) || ' test tasks each' FROM"
+    " (SELECT t.tasks AS n FROM tests t JOIN shown USING (run)) HAVING count(n) > 0";
+/* The time in which some run was at work: runs overlap, and between two there may be days. */
+static const char time_tile[] =
+    "WITH spans AS (SELECT started AS a, started + train_seconds + test_seconds AS b FROM times"
+    "  JOIN shown USING (run)), marked AS (SELECT a, b, max(b) OVER (ORDER BY a, b ROWS BETWEEN"
+    "  UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM spans)"
+    " SELECT CASE WHEN s < 100 THEN printf('%.0f s', s) WHEN s < 5400 THEN printf('%.0f min', s /"
+    "  60) ELSE printf('%.1f h', s / 3600) END FROM (SELECT sum(max(0, b - max(a, coalesce(before,"
+    "  a)))) AS s FROM marked) WHERE s IS NOT NULL";
+static const char time_more[] =
+    "SELECT group_concat(DISTINCT json_extract(e.json, '$.device')) || ', ' || date(max(started),"
+    " 'unixepoch') || ', mete ' || group_concat(DISTINCT json_extract(e.json, '$.version')) ||"
+    " coalesce(' ' || group_concat(DISTINCT json_extract(e.json, '$.commit')), '') FROM times JOIN"
+    " shown USING (run) JOIN environments e USING (environment) WHERE json_valid(e.json)";
+
+static int add_tile(struct page *p, const char *name, const char *value, const char *const *more)
+{
+    char *text = NULL;
+    int err = page_text(p, value, &text);
+    if (!err && text) {
+        text_print(&p->html, "<div><dt>%s</dt><dd>", name);
+        html_add(&p->html, text);
+        text_add(&p->html, "</dd><dd class=\"more\">");
+        for (int i = 0; !err && i < 2 && more[i]; i++) {
+            char *rest = NULL;
+            err = page_text(p, more[i], &rest);
+            html_add(&p->html, rest ? rest : "");
+            free(rest);
+        }
+        text_add(&p->html, "</dd></div>\n");
+    }
+    free(text);
+    return err;
 }
 
 static int add_tiles(struct page *p)
 {
     static const struct {
-        const char *name, *sql;
+        const char *name, *value, *more[2];
     } tiles[] = {
-        {"runs done", "SELECT printf('%d of %d', sum(status = 'done'), count(*)) FROM runs JOIN "
-                      "shown USING (run)"},
-        {"failed", "SELECT nullif(sum(status = 'failed'), 0) FROM runs JOIN shown USING (run)"},
-        {"seeds", "SELECT count(DISTINCT seed) FROM runs JOIN shown USING (run)"},
-        {"labels used",
-         "SELECT printf('%,d', sum(labels_used)) FROM outcomes JOIN shown USING (run)"},
-        {"training tasks", "SELECT printf('%,d', sum(tasks)) FROM outcomes JOIN shown USING (run)"},
-        {"test tasks scored",
-         "SELECT printf('%,d', sum(tasks)) FROM tests JOIN shown USING (run) HAVING count(*) > 0"},
-        {"time", "SELECT CASE WHEN s < 5400 THEN printf('%.0f min', s / 60)"
-                 " ELSE printf('%.1f h', s / 3600) END FROM (SELECT sum(train_seconds +"
-                 " test_seconds) AS s FROM times JOIN shown USING (run)) WHERE s IS NOT NULL"},
+        {"labels bought by a run", labels_tile, {labels_more, validation_more}},
+        {"runs done", runs_tile, {runs_more}},
+        {"seeds", seeds_tile, {seeds_more}},
+        {"time at work", time_tile, {time_more}},
     };
     int err = 0;
     text_add(&p->html, "<dl class=\"tiles\">\n");
     for (size_t i = 0; !err && i < sizeof tiles / sizeof *tiles; i++)
-        err = add_tile(p, tiles[i].name, tiles[i].sql);
+        err = add_tile(p, tiles[i].name, tiles[i].value, tiles[i].more);
     text_add(&p->html, "</dl>\n");
     return err;
 }
 
-/* The leader of every benchmark at its largest budget. */
-static int add_leaders(struct page *p)
+/* ---- labels to reach an accuracy ---- */
+
+/* For a test with several budgets: along the line through the accuracies measured, over the
+ * logarithm of the budget.  The targets are what the methods span, in steps of 5 points. */
+static const char reach_sql[] =
+    "WITH line AS (SELECT dataset, ways, test_shots, place, line, 100 * accuracy AS y, budget AS x,"
+    "  lag(100 * accuracy) OVER w AS y0, lag(budget) OVER w AS x0, min(place) OVER (PARTITION BY"
+    "  dataset, ways, test_shots, line) AS first FROM head WHERE budget IS NOT NULL"
+    "  WINDOW w AS (PARTITION BY dataset, ways, test_shots, line ORDER BY budget)),"
+    " spans AS (SELECT dataset, ways, test_shots, min(y) AS low, max(y) AS high FROM line"
+    "  GROUP BY 1, 2, 3 HAVING count(DISTINCT x) > 1),"
+    " targets AS (SELECT dataset, ways, test_shots, value AS target FROM spans, json_each("
+    "  '[50,60,70,75,80,85,90,95,98]') WHERE value > low AND value <= high),"
+    " kept AS (SELECT *, row_number() OVER (PARTITION BY dataset, ways, test_shots ORDER BY target"
+    "  DESC) AS n FROM targets),"
+    " found AS (SELECT l.dataset, l.ways, l.test_shots, l.line, l.first, k.target,"
+    "  min(CASE WHEN y0 IS NULL AND y >= target THEN x WHEN y0 < target AND y >= target THEN"
+    "   x0 * exp(ln(1.0 * x / x0) * (target - y0) / (y - y0)) END) AS x,"
+    "  min(CASE WHEN y0 IS NULL AND y >= target THEN 1 ELSE 2 END) AS at_once, max(l.x) AS most"
+    "  FROM line l JOIN kept k USING (dataset, ways, test_shots) WHERE k.n <= 3"
+    "  GROUP BY l.dataset, l.ways, l.test_shots, l.line, k.target)"
+    " SELECT dataset AS 'data set', printf('%dw-%ds', ways, test_shots) AS task, line AS method,"
+    "  group_concat(target || ' %: ' || CASE WHEN x IS NULL THEN 'more than ' || show_count(most)"
+    "  WHEN at_once = 1 THEN 'at most ' || show_count(CAST(x AS INTEGER)) ELSE 'about ' ||"
+    "  show_count(1000 * CAST(round(x / 1000) AS INTEGER)) END, ' · ') AS 'labels to reach'"
+    " FROM (SELECT * FROM found ORDER BY first, target) GROUP BY dataset, ways, test_shots, line"
+    " ORDER BY min(first)";
+
+/* With one budget: the labels bought when validation first reached an accuracy. */
+static const char reach_training_sql[] =
+    "WITH best AS (SELECT c.place, c.line, c.panel, k.run, k.labels_used AS x, 100 * k.accuracy AS"
+    "  y FROM cells c JOIN runs r USING (variant) JOIN shown USING (run) JOIN checkpoints k USING"
+    "  (run) WHERE k.accuracy IS NOT NULL), top AS (SELECT panel, max(y) AS high, min(y) AS low"
+    "  FROM (SELECT panel, run, max(y) AS y FROM best GROUP BY panel, run) GROUP BY panel),"
+    " kept AS (SELECT panel, value AS target, row_number() OVER (PARTITION BY panel ORDER BY value"
+    "  DESC) AS n FROM top, json_each('[40,50,55,60,65,70,75,80,85,90,95]') WHERE value <= high),"
+    " found AS (SELECT b.place, b.line, b.panel, b.run, target, min(CASE WHEN y >= target THEN x"
+    "  END) AS x FROM best b JOIN kept k USING (panel) WHERE n <= 3 GROUP BY b.place, b.run, "
+    "target)"
+    " SELECT panel AS benchmark, line AS method, group_concat(words, ' · ') AS 'labels bought when"
+    "  validation first reached' FROM (SELECT panel, line, place, target || ' %: ' || CASE WHEN"
+    "  count(x) = count(*) THEN show_count(CAST(round(avg(x)) AS INTEGER)) WHEN count(x) = 0 THEN"
+    "  'not reached' ELSE show_count(CAST(round(avg(x)) AS INTEGER)) || ' (' || count(x) || ' of '"
+    "  || count(*) || ' seeds)' END AS words FROM found GROUP BY place, target ORDER BY place,"
+    "  target) GROUP BY place ORDER BY place";
+
+static int add_reach(struct page *p)
 {
-    int err = page_query(
-        p, "In front, at each benchmark's largest budget",
-        "SELECT dataset AS 'data set', printf('%dw-%ds', ways, test_shots) AS task,"
-        " coalesce(show_count(budget), 'no cap') AS budget,"
-        " printf('%.1f', 100 * accuracy) || iif(half IS NULL, '', printf(' ±%.1f', 100 * half))"
-        "  AS 'accuracy, %', method, labels, shots AS 'training shots', bn AS 'batch norm' FROM"
-        " (SELECT *, coalesce(half_seeds, half_tasks) AS half, max(coalesce(budget, 1e18)) OVER"
-        "   (PARTITION BY dataset, ways, test_shots) AS top, row_number() OVER"
-        "   (PARTITION BY dataset, ways, test_shots, budget, support, bn ORDER BY accuracy DESC)"
-        "   AS lead FROM chosen)"
-        " WHERE lead = 1 AND coalesce(budget, 1e18) = top"
-        " ORDER BY min(first_run) OVER (PARTITION BY dataset), ways, test_shots",
-        NULL);
+    int rows = 0;
+    int err = page_query(p, "Labels to reach an accuracy", reach_sql, &rows);
+    if (!err && rows > 0)
+        text_add(&p->html, "<p class=\"notes\">Read off the lines above, on the logarithm of the "
+                           "budget.</p>\n");
+    else if (!err)
+        err = page_query(p, "Labels to reach an accuracy", reach_training_sql, NULL);
+    return err;
+}
+
+/* ---- all of it ---- */
+
+static int add_verdict(struct page *p)
+{
+    char *verdict = NULL;
+    double studies = 0;
+    int err = verdict_read(p->s, &verdict);
+    if (!err && *verdict) {
+        text_add(&p->html, "<p class=\"verdict\">");
+        html_add(&p->html, verdict);
+        text_add(&p->html, "</p>\n");
+    } else if (!err) {
+        err = page_measured(p, NULL, &studies);
+        if (!err && studies == 0)
+            text_add(&p->html, "<p class=\"verdict\">Nothing has been measured yet.</p>\n");
+    }
+    free(verdict);
     return err;
 }
 
 int page_head(struct page *p)
 {
-    int err = add_tiles(p);
-    return err ? err : add_leaders(p);
-}
-
-/* Differences on the same test tasks, averaged over seeds task by task, so that the
- * interval over tasks is one of these models on new tasks; the other over seeds. */
-static const char pairs_sql[] =
-    "CREATE TEMP TABLE pairs AS"
-    " WITH single AS (SELECT a.variant, a.run, p.test_shots, p.support, p.bn, p.task, p.difference"
-    "   FROM runs a JOIN shown USING (run)"
-    "   JOIN runs b ON b.control = a.control AND b.labels = 'random' AND a.labels <> 'random'"
-    "   JOIN task_pairs p ON p.run = a.run AND p.other_run = b.run WHERE p.model = 'best'),"
-    " by_task AS (SELECT variant, test_shots, support, bn, task, avg(difference) AS d"
-    "   FROM single GROUP BY 1, 2, 3, 4, 5),"
-    " over_tasks AS (SELECT variant, test_shots, support, bn, count(*) AS n, sum(d) AS s,"
-    "   sum(d * d) AS q, sum(d > 0) AS better, sum(d < 0) AS worse FROM by_task"
-    "   GROUP BY 1, 2, 3, 4),"
-    " by_seed AS (SELECT variant, test_shots, support, bn, run, avg(difference) AS d"
-    "   FROM single GROUP BY 1, 2, 3, 4, 5),"
-    " over_seeds AS (SELECT variant, test_shots, support, bn, count(*) AS seeds, sum(d) AS s,"
-    "   sum(d * d) AS q FROM by_seed GROUP BY 1, 2, 3, 4)"
-    " SELECT t.variant, t.test_shots, t.support, t.bn, t.s / n AS difference, better, worse, n,"
-    "  (SELECT t FROM student WHERE df = min(n, 1001) - 1)"
-    "   * sqrt(max(0, t.q - t.s * t.s / n) / (n - 1) / n) AS half_tasks, seeds,"
-    "  (SELECT t FROM student WHERE df = min(seeds, 1001) - 1)"
-    "   * sqrt(max(0, o.q - o.s * o.s / seeds) / (seeds - 1) / seeds) AS half_seeds"
-    " FROM over_tasks t JOIN over_seeds o USING (variant, test_shots, support, bn)";
-
-/* Shown: beyond both intervals, or beyond the one over tasks where there is one seed. */
-#define BEYOND(sign)                                                                               \
-    sign "difference > half_tasks AND (half_seeds IS NULL OR " sign "difference > half_seeds)"
-#define VERDICT                                                                                    \
-    "CASE WHEN " BEYOND("") " THEN 'ahead' WHEN " BEYOND(                                          \
-        "-") " THEN 'behind'"                                                                      \
-             " WHEN difference > half_tasks THEN 'ahead with these seeds'"                         \
-             " WHEN -difference > half_tasks THEN 'behind with these seeds' ELSE 'open' END"
-
-static int add_verdict(struct page *p)
-{
-    double n = 0, better = 0, worse = 0;
-    int err = page_number(p, "SELECT count(*) FROM pairs", &n);
+    int err = add_verdict(p);
+    text_add(&p->html, "<div class=\"first\">\n");
     if (!err)
-        err = page_number(p, "SELECT sum(" BEYOND("") ") FROM pairs", &better);
+        err = add_accuracy(p);
     if (!err)
-        err = page_number(p, "SELECT sum(" BEYOND("-") ") FROM pairs", &worse);
-    text_print(
-        &p->html,
-        "<p>Of %.0f comparisons with labels bought at random, on the same test tasks, the "
-        "strategy is ahead in %.0f and behind in %.0f, by more than the 95 %% intervals over "
-        "tasks and over seeds; the others are open. Among so many, some will be ahead or "
-        "behind by chance.</p>\n",
-        n, better, worse);
-    return err;
-}
-
-static const char forest_sql[] =
-    "SELECT json_group_array(json_object('panel', panel, 'line', r.method || ', ' || r.labels,"
-    " 'colour', r.method, 'dash', r.labels, 'label', r.method || ', ' || r.labels || ', ' ||"
-    " r.shots || iif(r.shots = 1, ' shot', ' shots'), 'x', 100 * difference,"
-    " 'lo', 100 * (difference - half_tasks), 'hi', 100 * (difference + half_tasks),"
-    " 'note', " VERDICT ")) FROM (SELECT p.*, r.*, r.dataset || ' · ' || r.ways || 'w-' ||"
-    " p.test_shots || 's · ' || coalesce(show_count(r.budget), 'no cap') AS panel"
-    " FROM pairs p JOIN (SELECT *, min(run) FROM runs GROUP BY variant) r USING (variant)"
-    " ORDER BY r.run, p.test_shots) r";
-
-int page_pairs(struct page *p)
-{
-    static const struct chart chart = {"pairs",
-                                       "forest",
-                                       "Difference to random labels, on the same test tasks",
-                                       "difference in points",
-                                       "",
-                                       0,
-                                       false};
-    double n = 0;
-    int err = sql_exec(p->s, pairs_sql, "cannot compare runs");
+        err = add_forest(p);
+    text_add(&p->html, "</div>\n");
     if (!err)
-        err = page_number(p, "SELECT count(*) FROM pairs", &n);
-    if (err || n == 0)
-        return err;
-    page_section(p, "labels", "Does choosing labels pay?", NULL);
-    err = add_verdict(p);
-    if (!err)
-        err = chart_query(p, &chart, forest_sql);
-    page_figure(p, chart.id, chart.title,
-                "Points of accuracy, with the 95 % interval over test tasks; to the right of the "
-                "dashed line the strategy is ahead.");
-    if (!err)
-        err = page_query(
-            p, NULL,
-            "SELECT r.dataset AS 'data set', printf('%dw-%ds', r.ways, p.test_shots) AS task,"
-            " coalesce(show_count(r.budget), 'no cap') AS budget, r.method, r.labels AS strategy,"
-            " r.shots AS 'training shots', printf('%+.1f', 100 * difference) AS difference,"
-            " printf('±%.1f', 100 * half_tasks) AS 'over tasks',"
-            " CASE WHEN half_seeds IS NULL THEN '–' ELSE printf('±%.1f', 100 * half_seeds) END"
-            "  AS 'over seeds', better AS 'tasks better', worse AS 'tasks worse', " VERDICT
-            " AS verdict, p.bn AS 'batch norm' FROM pairs p"
-            " JOIN (SELECT *, min(run) FROM runs GROUP BY variant) r USING (variant)"
-            " ORDER BY r.run, p.test_shots",
-            NULL);
-    page_figure_end(p);
-    page_section_end(p);
-    return err;
+        err = add_tiles(p);
+    return err ? err : add_reach(p);
 }
 #endif

@@ -6,16 +6,20 @@
 #include "base/error.h"
 
 static const char calibration_sql[] =
-    "SELECT json_group_array(json_object('panel', panel, 'line', method || ', ' || labels, "
-    "'colour', method, 'dash', labels, 'x', 100 * confidence / n,"
-    "  'y', 100 * correct / n, 'n', n)) FROM"
-    " (SELECT c.panel || ' · ' || c.test_shots || '-shot tests' AS panel, c.method, c.labels,"
-    "  b.bin, sum(b.n) AS n, sum(b.confidence) AS confidence, sum(b.correct) AS correct"
+    "SELECT panel, line, method AS colour, dash, 100 * confidence / n AS x, 100 * correct / n AS y,"
+    "  printf('%d predictions', n) AS note FROM"
+    " (SELECT c.panel || ' · ' || c.test_shots || '-shot tests' AS panel, c.method, c.line,"
+    "  c.dash, b.bin, sum(b.n) AS n, sum(b.confidence) AS confidence, sum(b.correct) AS correct"
     "  FROM chosen c JOIN runs r USING (variant) JOIN tests t ON t.run = r.run"
     "  AND t.model = 'best' AND t.shots = c.test_shots AND t.support = c.support"
     "  AND t.bn = c.bn JOIN calibration b ON b.run = t.run AND b.test = t.test"
     "  GROUP BY c.variant, c.test_shots, c.support, c.bn, b.bin"
-    "  HAVING sum(b.n) >= 20 ORDER BY c.first_run, c.test_shots, b.bin)";
+    "  HAVING sum(b.n) >= 20 ORDER BY c.place, b.bin)";
+
+static const char calibration_table_sql[] =
+    "SELECT panel AS benchmark, test_shots AS 'test shots', method, dash AS labels,"
+    " printf('%.1f', 100 * accuracy) AS 'accuracy, %', bn AS 'batch norm',"
+    " printf('%.3f', ece) AS 'calibration error (ECE)' FROM chosen ORDER BY place";
 
 int page_calibration(struct page *p)
 {
@@ -25,40 +29,33 @@ int page_calibration(struct page *p)
         &n);
     if (err || n == 0)
         return err;
-    static const struct chart chart = {
-        "calibration", "calibration", "Confidence and accuracy", "confidence, %", "accuracy, %", 0,
-        false};
+    static const struct chart chart = {.id = "calibration",
+                                       .title = "Confidence and accuracy",
+                                       .kind = CHART_PERCENT,
+                                       .x = "confidence, %",
+                                       .y = "accuracy, %"};
     page_section(p, "calibration", "How sure are the models?",
                  "Query predictions by their confidence. On the dashed line a model that says "
-                 "80 % is right in 80 % of cases; below it, it is too sure of itself.");
-    err = chart_query(p, &chart, calibration_sql);
-    page_figure(p, chart.id, chart.title, "Bins of fewer than 20 predictions are left out.");
-    if (!err)
-        err = page_query(p, NULL,
-                         "SELECT panel AS benchmark, test_shots AS 'test shots', method, labels,"
-                         " printf('%.1f', 100 * accuracy) AS 'accuracy, %', bn AS 'batch norm',"
-                         " printf('%.3f', ece) AS 'calibration error (ECE)'"
-                         " FROM chosen ORDER BY first_run, test_shots",
-                         NULL);
-    page_figure_end(p);
+                 "80 % is right in 80 % of cases; below it, it is overconfident.");
+    err = page_chart(p, &chart, "Bins of fewer than 20 predictions are left out.", calibration_sql,
+                     calibration_table_sql);
     page_section_end(p);
     return err;
 }
 
 static const char users_sql[] =
-    "SELECT json_group_array(json_object('panel', c.panel || ' · ' || c.test_shots ||"
-    "  '-shot tests · ' || c.method || ', ' || c.labels, 'line', c.method || ', ' || c.labels,"
-    "  'colour', c.method, 'dash', c.labels, 'user', x.user, 'x', x.before, 'y', x.after))"
+    "SELECT c.panel || ' · ' || c.test_shots || '-shot tests · ' || c.line AS panel, c.line,"
+    " c.method AS colour, c.dash, 'user ' || x.user AS note, x.before AS x, x.after AS y"
     " FROM (SELECT r.variant, t.shots, t.support, t.bn, x.user, avg(100 * x.accuracy_before)"
     "   AS before, avg(100 * x.accuracy) AS after FROM runs r JOIN shown USING (run)"
     "   JOIN tests t ON t.run = r.run AND t.model = 'best' JOIN task_results x"
     "   ON x.run = t.run AND x.test = t.test WHERE x.user IS NOT NULL"
     "   GROUP BY r.variant, t.shots, t.support, t.bn, x.user) x"
     " JOIN chosen c ON c.variant = x.variant AND c.test_shots = x.shots"
-    "  AND c.support = x.support AND c.bn = x.bn";
+    "  AND c.support = x.support AND c.bn = x.bn ORDER BY c.place";
 
 static const char users_table_sql[] =
-    "SELECT c.panel AS benchmark, c.test_shots AS 'test shots', c.method, c.labels,"
+    "SELECT c.panel AS benchmark, c.test_shots AS 'test shots', c.method, c.dash AS labels,"
     " max(u.users) AS users, printf('%.1f', 100 * avg(u.mean_before)) AS 'before, %',"
     " printf('%.1f', 100 * avg(u.mean)) AS 'after, %',"
     " printf('%.1f', 100 * avg(u.weighted_mean)) AS 'after, by query size, %',"
@@ -71,7 +68,7 @@ static const char users_table_sql[] =
     " c.bn AS 'batch norm'"
     " FROM chosen c JOIN runs r USING (variant) JOIN users u ON u.run = r.run"
     "  AND u.model = 'best' AND u.test_shots = c.test_shots AND u.bn = c.bn"
-    " GROUP BY c.variant, c.test_shots, c.bn ORDER BY c.first_run, c.test_shots";
+    " GROUP BY c.variant, c.test_shots, c.bn ORDER BY c.place";
 
 int page_users(struct page *p)
 {
@@ -80,17 +77,15 @@ int page_users(struct page *p)
         p, "SELECT count(*) FROM users u JOIN shown USING (run) WHERE u.model = 'best'", &n);
     if (err || n == 0)
         return err;
-    static const struct chart chart = {
-        "users", "users", "Every user before and after", "accuracy before, %", "accuracy after, %",
-        0,       false};
+    static const struct chart chart = {.id = "users",
+                                       .title = "Every user before and after",
+                                       .kind = CHART_SCATTER,
+                                       .x = "accuracy before, %",
+                                       .y = "accuracy after, %"};
     page_section(p, "users", "Who gains, who loses",
                  "Tasks are users here. A point is one user, mean over seeds; above the dashed "
                  "line personalisation helped, below it made things worse.");
-    err = chart_query(p, &chart, users_sql);
-    page_figure(p, chart.id, chart.title, NULL);
-    if (!err)
-        err = page_query(p, NULL, users_table_sql, NULL);
-    page_figure_end(p);
+    err = page_chart(p, &chart, NULL, users_sql, users_table_sql);
     page_section_end(p);
     return err;
 }

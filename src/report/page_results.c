@@ -37,29 +37,9 @@ static void add_heads(struct text *t, const struct sheet *s)
     text_add(t, "</thead>\n");
 }
 
-/* What stands behind a number, for whoever points at it. */
-static void add_details(struct text *t, const struct cell *c)
-{
-    const struct result *r = c->chosen;
-    text_add(t, " title=\"");
-    if (c->choice) {
-        html_add(t, c->choice);
-        text_print(t, " (best of %d by validation); ", c->variants);
-    }
-    text_print(t, "before adaptation %.1f; ", 100 * r->accuracy_before);
-    if (!isnan(r->half_tasks))
-        text_print(t, "±%.1f over %d test tasks; ", 100 * r->half_tasks, r->test_tasks);
-    text_print(t, "%d seed%s; batch norm %s", r->seeds, r->seeds == 1 ? "" : "s",
-               r->field[FIELD_BN]);
-    text_add(t, "\"");
-}
-
 static void add_cell(struct text *t, const struct sheet_cell *c)
 {
-    text_print(t, "<td class=\"n%s\"", c->best ? " best" : "");
-    if (c->from && c->from->chosen)
-        add_details(t, c->from);
-    text_add(t, ">");
+    text_print(t, "<td class=\"n%s\">", c->best ? " best" : "");
     html_add(t, *c->text ? c->text : c->from ? "–" : "");
     if (*c->half)
         text_print(t, "<span class=\"half\"> ±%s</span>", c->half);
@@ -83,11 +63,66 @@ static void add_lines(struct text *t, const struct sheet *s)
     }
 }
 
+/* The fields of a row or column in one text: "omniglot 5w-1s 30K". */
+static void add_place(struct text *t, const struct table_axis *a, int i, const char *between)
+{
+    for (int f = 0; f < a->fields; f++) {
+        char *value = result_head(a->field[f], axis_value(a, i, f));
+        text_add(t, f ? between : "");
+        html_add(t, value);
+        free(value);
+    }
+}
+
+static void add_detail(struct text *t, const struct table *table, int i, int j)
+{
+    const struct cell *c = table_cell(table, i, j);
+    const struct result *r = c->chosen;
+    text_add(t, "<tr><td>");
+    add_place(t, &table->rows, i, " ");
+    text_add(t, "</td><td>");
+    add_place(t, &table->columns, j, ", ");
+    text_print(t, "</td><td class=\"n\">%.1f</td><td class=\"n\">", 100 * r->accuracy);
+    text_add(t, isnan(r->half_seeds) ? "–" : "");
+    if (!isnan(r->half_seeds))
+        text_print(t, "±%.1f", 100 * r->half_seeds);
+    text_print(t, "</td><td class=\"n\">%d</td><td class=\"n\">", r->seeds);
+    text_add(t, isnan(r->half_tasks) ? "–" : "");
+    if (!isnan(r->half_tasks))
+        text_print(t, "±%.1f", 100 * r->half_tasks);
+    text_print(t,
+               "</td><td class=\"n\">%d</td><td class=\"n\">%.1f</td><td class=\"n\">%d</td><td>",
+               r->test_tasks, 100 * r->accuracy_before, c->variants);
+    html_add(t, c->choice ? c->choice : "–");
+    text_add(t, "</td></tr>\n");
+}
+
+/* What stands behind each number, in a table of its own. */
+static void add_details(struct text *t, const struct table *table)
+{
+    text_add(t, "<details><summary>What stands behind each number</summary>\n<div "
+                "class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"What stands behind "
+                "each number\"><table><thead><tr><th scope=\"col\">row</th><th "
+                "scope=\"col\">column</th><th scope=\"col\" class=\"n\">accuracy, %</th><th "
+                "scope=\"col\" class=\"n\">over seeds</th><th scope=\"col\" "
+                "class=\"n\">seeds</th><th scope=\"col\" class=\"n\">over test tasks</th><th "
+                "scope=\"col\" class=\"n\">test tasks</th><th scope=\"col\" class=\"n\">before "
+                "adaptation, %</th><th scope=\"col\" class=\"n\">variants</th><th "
+                "scope=\"col\">chosen on validation</th></tr></thead><tbody>\n");
+    for (int i = 0; i < table->rows.n; i++)
+        for (int j = 0; j < table->columns.n; j++)
+            if (table_cell(table, i, j)->chosen)
+                add_detail(t, table, i, j);
+    text_add(t, "</tbody></table></div></details>\n");
+}
+
 void page_table(struct page *p, const struct table *t)
 {
     struct sheet s;
     sheet_open(&s, t);
-    text_add(&p->html, "<div class=\"scroll\"><table class=\"results\">\n<caption>");
+    text_add(&p->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    html_add(&p->html, t->title);
+    text_add(&p->html, "\"><table class=\"results\">\n<caption>");
     html_add(&p->html, t->title);
     text_add(&p->html, "</caption>\n");
     add_heads(&p->html, &s);
@@ -100,6 +135,7 @@ void page_table(struct page *p, const struct table *t)
         html_add(&p->html, note);
     }
     text_add(&p->html, "</p>\n");
+    add_details(&p->html, t);
     sheet_release(&s);
 }
 
@@ -113,9 +149,8 @@ int page_tables(struct page *p)
     err = drawn_read(&drawn, p->s, p->suite);
     if (err)
         return err;
-    page_section(
-        p, "tables", "Accuracy",
-        "Best of each row in <b>bold</b>; point at a number to see what stands behind it.");
+    page_section(p, "tables", "Accuracy",
+                 "In <b>bold</b> what cannot be told apart from the best of its row.");
     for (int i = 0; !err && i < drawn.n; i++) {
         struct result_list results = {0};
         struct table table = {0};
@@ -161,65 +196,88 @@ static char *line_name(const struct table_axis *a, int column, int from)
 {
     struct text out = {0};
     for (int f = from; f < a->fields; f++) {
-        char *value = result_show(a->field[f], axis_value(a, column, f));
+        char *value = result_head(a->field[f], axis_value(a, column, f));
         text_print(&out, "%s%s", out.size ? ", " : "", value);
         free(value);
     }
     return text_take(&out);
 }
 
-static void add_point(struct page *p, const struct table *t, int row, int column, int x)
+/* A line has the colour of its method, or of its first field where that is another one. */
+static void add_point(struct chart_rows *rows, const struct table *t, int row, int column, int x)
 {
     const struct cell *c = table_cell(t, row, column);
+    int method = axis_field(&t->columns, "method");
+    bool named = t->columns.fields > 0 && method <= 0 &&
+                 (method == 0 || strcmp(t->columns.field[0], "labels") != 0);
     double half = 100 * cell_half(c), y = 100 * c->chosen->accuracy;
     char *panel = panel_name(t, row, x), *line = line_name(&t->columns, column, 0);
-    char *dash = line_name(&t->columns, column, 1);
-    char *colour = t->columns.fields
-                       ? result_show(t->columns.field[0], axis_value(&t->columns, column, 0))
-                       : mem_string("all");
-    struct jsonw *w = &p->charts;
-    jsonw_object(w, NULL);
-    jsonw_string(w, "panel", panel);
-    jsonw_string(w, "line", line);
-    jsonw_string(w, "colour", colour);
-    jsonw_string(w, "dash", dash);
-    jsonw_real(w, "x", number_read(axis_value(&t->rows, row, x), NULL));
-    jsonw_real(w, "y", y);
-    jsonw_real(w, "lo", y - half);
-    jsonw_real(w, "hi", y + half);
-    if (c->choice)
-        jsonw_string(w, "note", c->choice);
-    jsonw_close(w);
+    char *dash = line_name(&t->columns, column, named);
+    struct chart_row r = {.panel = panel,
+                          .line = *line ? line : "accuracy",
+                          .dash = dash,
+                          .colour = named ? (char *)axis_value(&t->columns, column, 0)
+                                          : c->chosen->field[FIELD_METHOD],
+                          .note = c->choice,
+                          .x = number_read(axis_value(&t->rows, row, x), NULL),
+                          .y = y,
+                          .lo = isnan(half) ? NAN : y - half,
+                          .hi = isnan(half) ? NAN : y + half};
+    chart_add(rows, &r);
     free(panel);
     free(line);
     free(dash);
-    free(colour);
 }
 
 static void draw_figure(struct page *p, const struct drawn *d, const struct table *t)
 {
-    char id[32], *bn = NULL;
+    char id[32], *text = NULL;
+    struct chart_rows rows = {0};
     bool counts = strcmp(d->x, "budget") == 0 || strcmp(d->x, "tasks") == 0;
     const char *title = strcmp(d->x, "budget") == 0  ? "label budget"
                         : strcmp(d->x, "tasks") == 0 ? "training tasks bought"
                                                      : field_title(d->x);
     snprintf(id, sizeof id, "figure%d", p->n_charts + 1);
-    struct chart chart = {
-        id, "lines", d->title, title, "test accuracy, %", counts ? CHART_LOG_X : 0, false};
+    struct chart chart = {.id = id,
+                          .title = d->title,
+                          .kind = CHART_LINES,
+                          .x = title,
+                          .y = "test accuracy, %",
+                          .flags = counts ? CHART_LOG_X : 0};
     int x = axis_field(&t->rows, d->x);
-    bn = mem_print("95 %% intervals over seeds, or over test tasks where there is one seed. Batch "
-                   "norm: %s.",
-                   t->results->at[0].field[FIELD_BN]);
-    page_figure(p, id, d->title, axis_field(&t->rows, "bn") < 0 ? bn : NULL);
-    chart_open(p, &chart);
+    text = mem_print("95 %% intervals over seeds, or over test tasks where there are fewer than "
+                     "three seeds. Batch norm: %s.",
+                     t->results->at[0].field[FIELD_BN]);
     for (int i = 0; i < t->rows.n; i++)
         for (int j = 0; j < t->columns.n; j++)
             if (table_cell(t, i, j)->chosen && *axis_value(&t->rows, i, x))
-                add_point(p, t, i, j, x);
-    chart_close(p);
+                add_point(&rows, t, i, j, x);
+    page_figure(p, &chart, axis_field(&t->rows, "bn") < 0 ? text : NULL, &rows);
     page_table(p, t);
     page_figure_end(p);
-    free(bn);
+    chart_release(&rows);
+    free(text);
+}
+
+/* The columns asked for, and the settings that would else vary unsaid within a line. */
+static int lines_of(struct page *p, const struct drawn *d, char **out)
+{
+    struct text columns = {0};
+    sqlite3_stmt *stmt = NULL;
+    char *asked = mem_print(",%s,%s,%s,", d->rows, d->columns, d->x);
+    int row = 0, err = sql_prepare(p->s, &stmt, "SELECT key FROM apart ORDER BY key");
+    text_add(&columns, d->columns);
+    while (!err && (row = sql_row(p->s, stmt)) == 1) {
+        const char *key = (const char *)sqlite3_column_text(stmt, 0);
+        char *word = mem_print(",%s,", key);
+        if (!strstr(asked, word))
+            text_print(&columns, "%s%s", columns.size ? "," : "", key);
+        free(word);
+    }
+    sqlite3_finalize(stmt);
+    free(asked);
+    *out = text_take(&columns);
+    return err ? err : row < 0 ? row : 0;
 }
 
 /* Panels first, the axis last: the order of the table below the chart. */
@@ -227,14 +285,17 @@ static int add_figure(struct page *p, const struct drawn *d)
 {
     struct result_list results = {0};
     struct table table = {0};
-    char *rows = mem_print("%s%s%s", d->rows, *d->rows ? "," : "", d->x);
-    int err = result_list_read(&results, p->s, d->suite, "best");
+    char *rows = mem_print("%s%s%s", d->rows, *d->rows ? "," : "", d->x), *columns = NULL;
+    int err = lines_of(p, d, &columns);
+    if (!err)
+        err = result_list_read(&results, p->s, d->suite, "best");
     if (!err && results.n > 0)
-        err = table_open(&table, &results, d->title, rows, d->columns);
+        err = table_open(&table, &results, d->title, rows, columns);
     if (!err && results.n > 0)
         draw_figure(p, d, &table);
     table_release(&table);
     result_list_release(&results);
+    free(columns);
     free(rows);
     return err;
 }

@@ -37,6 +37,9 @@ static const char views_sql[] =
     "  + coalesce(f.c / s.m, 0) AS fitted FROM studied_seeds s LEFT JOIN shapes f"
     "  ON f.dataset = s.dataset AND f.method = s.method AND f.labels = s.labels"
     "  AND f.measure = s.name;"
+    "CREATE TEMP VIEW single AS SELECT p.place, x.m, x.n, x.dataset, x.method, x.labels, x.name,"
+    "  p.first, x.value AS y, NULL AS h, x.run FROM studied x JOIN points p USING (dataset, method,"
+    "  labels, n, m, name) WHERE p.k BETWEEN 2 AND 9;"
     "CREATE TEMP VIEW curves AS SELECT name, place, method, n, m, first, method AS line,"
     "  '' AS dash, y, coalesce(w, h) AS bar, 0 AS fit FROM points JOIN plain USING (labels)"
     " UNION ALL SELECT name, place, method, n, m, first, method || ', fitted', 'fitted', fitted,"
@@ -119,8 +122,8 @@ static const char gap_columns[] =
     " show_number(by_lemma) AS 'bound by L and γ'";
 
 static const struct against gaps[] = {
-    {{"gap-n", "lines", "The gap against the number of tasks (O1, O2)", "training tasks n",
-      "risk − objective", CHART_LOG_X, false},
+    {{"gap-n", "The gap against the number of tasks (O1, O2)", CHART_LINES, "training tasks n",
+      "risk − objective", CHART_LOG_X, NULL},
      "Risk on new tasks minus the training objective. Solid: measured, mean over seeds, bars "
      "95 % over tasks. Dashed: a + b/√n + c/m, the shape of Theorem 3, by least squares over all "
      "points.",
@@ -128,8 +131,8 @@ static const struct against gaps[] = {
      "n",
      "m",
      gap_columns},
-    {{"gap-m", "lines", "The gap against the points of a task (O2)", "points per task m",
-      "risk − objective", CHART_LOG_X, false},
+    {{"gap-m", "The gap against the points of a task (O2)", CHART_LINES, "points per task m",
+      "risk − objective", CHART_LOG_X, NULL},
      "The same numbers, along the other axis.",
      "gap",
      "m",
@@ -138,8 +141,8 @@ static const struct against gaps[] = {
 };
 
 static const struct against betas[] = {
-    {{"beta-outer", "lines", "β′: what leaving out a task changes", "training tasks n",
-      "mean |change of the risk|", CHART_LOG_X + CHART_LOG_Y, false},
+    {{"beta-outer", "β′: what leaving out a task changes", CHART_LINES, "training tasks n",
+      "mean |change of the risk|", CHART_LOG_X + CHART_LOG_Y, NULL},
      "Mean over the tasks left out and over new tasks, bars 95 % over the tasks left out. The "
      "largest change met, which the theorems are about, stands in the table.",
      "outer_beta",
@@ -148,8 +151,8 @@ static const struct against betas[] = {
      "show_number(outer_beta) AS mean, '±' || show_number(outer_beta_w) AS 'over tasks left out',"
      " '±' || show_number(outer_beta_h) AS 'over seeds', show_number(outer_beta_largest) AS"
      " 'largest met', show_number(outer_beta_fitted) AS 'fitted shape'"},
-    {{"beta-inner", "lines", "β: what leaving out a point of a task changes", "points per task m",
-      "mean |change of the loss|", CHART_LOG_X + CHART_LOG_Y, false},
+    {{"beta-inner", "β: what leaving out a point of a task changes", CHART_LINES,
+      "points per task m", "mean |change of the loss|", CHART_LOG_X + CHART_LOG_Y, NULL},
      "Mean over points left out and new points, bars 95 % over new tasks.",
      "inner_beta",
      "m",
@@ -159,13 +162,18 @@ static const struct against betas[] = {
      " 'largest met', show_number(inner_beta_fitted) AS 'fitted shape'"},
 };
 
-/* A method whose objective is held out has nothing within a task. */
+/* Means, and single seeds where these are too few for an interval.  A method whose objective
+ * is held out has nothing within a task. */
+#define SQL_SEEDS                                                                                  \
+    " UNION ALL SELECT place, m, n, dataset, method, labels, name, first, y, h, run FROM single"
+
 static const char parts_sql[] = SQL_ROWS
     "SELECT place || printf('m = %d', m) AS panel, method || iif(name = 'gap_outer', ', between"
     " tasks', ', within a task') AS line, method AS colour, iif(name = 'gap_outer', '', 'within')"
-    " AS dash, n AS x, y, h AS bar FROM points s JOIN plain USING (labels) WHERE name ="
+    " AS dash, n AS x, y, h AS bar, seed FROM (SELECT place, m, n, dataset, method, labels, name,"
+    " first, y, h, 0 AS seed FROM points" SQL_SEEDS ") s JOIN plain USING (labels) WHERE name ="
     " 'gap_outer' OR (name = 'gap_inner' AND (SELECT max(abs(o.y)) FROM points o WHERE o.method ="
-    " s.method AND o.name = 'gap_inner') > 0) ORDER BY place, m, first, name DESC, n)";
+    " s.method AND o.name = 'gap_inner') > 0) ORDER BY place, m, first, name DESC, n, seed)";
 
 static const char shapes_sql[] =
     "SELECT dataset AS 'data set', method, labels, CASE measure WHEN 'gap_outer' THEN 'gap between"
@@ -176,14 +184,19 @@ static const char shapes_sql[] =
 
 static int add_parts(struct page *p)
 {
-    static const struct chart c = {
-        "gap-parts", "lines", "The two parts of the gap", "training tasks n", "part of the gap",
-        CHART_LOG_X, false};
+    static const struct chart c = {"gap-parts",
+                                   "The two parts of the gap",
+                                   CHART_LINES,
+                                   "training tasks n",
+                                   "part of the gap",
+                                   CHART_LOG_X,
+                                   NULL};
     return page_chart(
         p, &c,
         "Between tasks: the objective on new tasks minus on training tasks (bounded by B′). "
         "Within a task: new points of new tasks against those the objective is made of (bounded "
-        "by 2β; nothing for the held-out objective). Bars 95 % over seeds. Below: the shapes "
+        "by 2β; nothing for the held-out objective). Small dots are single seeds; bars 95 % over "
+        "seeds where there are three. Below: the shapes "
         "fitted to all measures, with 95 % intervals.",
         parts_sql, shapes_sql);
 }
@@ -191,10 +204,12 @@ static int add_parts(struct page *p)
 /* Where strategies differ, at the n that they share; else at every n. */
 static const char constants_sql[] = SQL_ROWS
     "SELECT place || iif(name = 'outer_L', 'L′', 'γ′') || printf(', n = %d', n) AS panel,"
-    " method || ', ' || labels AS line, method AS colour, labels AS dash, m AS x, y, h AS bar"
-    " FROM points WHERE name IN ('outer_L', 'outer_gamma') AND (n IN (SELECT n FROM studied WHERE"
+    " method || ', ' || labels AS line, method AS colour, labels AS dash, m AS x, y, h AS bar, seed"
+    " FROM (SELECT place, m, n, dataset, method, labels, name, first, y, h, 0 AS seed FROM "
+    "points" SQL_SEEDS
+    ") WHERE name IN ('outer_L', 'outer_gamma') AND (n IN (SELECT n FROM studied WHERE"
     " labels NOT IN plain) OR NOT EXISTS (SELECT 1 FROM studied WHERE labels NOT IN plain))"
-    " ORDER BY place, name, n, first, m)";
+    " ORDER BY place, name, n, first, m, seed)";
 
 static const char constants_table_sql[] =
     "SELECT place || method AS method, labels, printf('%d', n) AS n, printf('%d', m) AS m,"
@@ -205,17 +220,17 @@ static const char constants_table_sql[] =
 
 static int add_constants(struct page *p)
 {
-    static const struct chart c = {"constants",
-                                   "lines",
-                                   "L′ and γ′ against the points of a task (O3)",
-                                   "points per task m",
-                                   "largest met",
-                                   CHART_LOG_X + CHART_LOG_Y,
-                                   false};
+    static const struct chart c = {.id = "constants",
+                                   .title = "L′ and γ′ against the points of a task (O3)",
+                                   .kind = CHART_LINES,
+                                   .x = "points per task m",
+                                   .y = "largest met",
+                                   .flags = CHART_LOG_X + CHART_LOG_Y + CHART_OWN_Y};
     return page_chart(
         p, &c,
         "The largest gradient norm L′ and curvature γ′ of the objective along the training, mean "
-        "over seeds, bars 95 % over seeds. The paper's O3 conjectures that larger and better "
+        "over seeds; small dots are single seeds. The paper's O3 conjectures that larger and "
+        "better "
         "chosen supports make for better-behaved objectives: smaller L′ and γ′.",
         constants_sql, constants_table_sql);
 }

@@ -5,55 +5,49 @@
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
 
-/* `cells`: the chosen variant of each cell at its smallest test shots, one line in a
- * chart each, with its panel. */
-#define LINE "'line', method || ', ' || labels, 'colour', method, 'dash', labels"
-
+/* `cells`: the chosen variant of each cell at its smallest test shots, one line each; a panel
+ * for each method, since one may train ten times as long as another. */
 static const char curves_sql[] =
-    "WITH points AS (SELECT c.panel || ' · ' || k.shots || '-shot validation' AS panel,"
-    "  c.first_run, c.method, c.labels, k.step, count(*) AS n, sum(k.accuracy) AS s,"
-    "  sum(k.accuracy * k.accuracy) AS q FROM cells c JOIN runs r USING (variant)"
-    "  JOIN checkpoints k USING (run) WHERE k.accuracy IS NOT NULL"
-    "  GROUP BY c.variant, k.shots, k.step),"
-    " half AS (SELECT *, s / n AS y, (SELECT t FROM student WHERE df = min(n, 1001) - 1)"
-    "  * sqrt(max(0, q - s * s / n) / (n - 1) / n) AS h, row_number() OVER line AS place,"
-    "  count(*) OVER (PARTITION BY panel, first_run) AS total FROM points"
-    "  WINDOW line AS (PARTITION BY panel, first_run ORDER BY step))"
-    " SELECT json_group_array(json_object('panel', panel, " LINE ", 'x', step,"
-    "  'y', 100 * y, 'lo', 100 * (y - h), 'hi', 100 * (y + h)))"
-    " FROM (SELECT * FROM half WHERE place % max(1, total / 100) = 0 OR place = total"
-    "  ORDER BY first_run, step)";
+    "WITH points AS (SELECT c.panel || ' · ' || c.method AS panel, c.place, c.line, c.method,"
+    "  c.dash, k.step, count(*) AS n, sum(k.accuracy) AS s, sum(k.accuracy * k.accuracy) AS q"
+    "  FROM cells c JOIN runs r USING (variant) JOIN checkpoints k USING (run)"
+    "  WHERE k.accuracy IS NOT NULL AND k.shots = (SELECT min(shots) FROM checkpoints x WHERE"
+    "  x.run = k.run) GROUP BY c.variant, k.step),"
+    " half AS (SELECT *, s / n AS y, iif(n > 2, (SELECT t FROM student WHERE df = min(n, 1001) -"
+    "  1) * sqrt(max(0, q - s * s / n) / (n - 1) / n), NULL) AS h, row_number() OVER line AS"
+    "  number, count(*) OVER (PARTITION BY place) AS total FROM points"
+    "  WINDOW line AS (PARTITION BY place ORDER BY step))"
+    " SELECT panel, line, method AS colour, dash, step AS x, 100 * y AS y, 100 * (y - h) AS lo,"
+    "  100 * (y + h) AS hi FROM half"
+    " WHERE number % max(1, total / 100) = 0 OR number IN (1, total) ORDER BY place, step";
 
 static const char outcomes_sql[] =
-    "SELECT c.panel AS benchmark, c.method, c.labels, c.shots AS 'training shots',"
-    " count(*) AS seeds, max(o.steps) AS 'meta-updates',"
-    " group_concat(o.best_step, ', ') AS 'best at',"
-    " printf('%.1f', 100 * avg(o.best_accuracy)) AS 'validation accuracy there, %'"
+    "SELECT c.panel AS benchmark, c.method, c.dash AS labels, c.shots AS 'training shots',"
+    " count(*) AS seeds, max(o.steps) AS 'meta-updates', printf('%.1f', 100 * avg((SELECT"
+    "  accuracy FROM checkpoints k WHERE k.run = r.run ORDER BY step LIMIT 1))) AS 'first"
+    " validation, %', printf('%.1f', 100 * avg(o.best_accuracy)) AS 'best validation, %',"
+    " group_concat(o.best_step, ', ') AS 'at step'"
     " FROM cells c JOIN runs r USING (variant) JOIN outcomes o USING (run)"
-    " GROUP BY c.variant ORDER BY c.first_run";
+    " GROUP BY c.variant ORDER BY c.place";
 
 int page_training(struct page *p)
 {
-    static const struct chart chart = {"training",
-                                       "lines",
-                                       "Validation accuracy during training",
-                                       "meta-updates",
-                                       "validation accuracy, %",
-                                       0,
-                                       true};
+    static const struct chart chart = {.id = "training",
+                                       .title = "Validation accuracy during training",
+                                       .kind = CHART_CURVES,
+                                       .x = "meta-updates",
+                                       .y = "validation accuracy, %"};
     double n = 0;
     int err = page_number(
         p, "SELECT count(*) FROM checkpoints JOIN runs USING (run) JOIN cells USING (variant)", &n);
     if (err || n == 0)
         return err;
-    page_section(p, "training", "Training",
-                 "Validation accuracy of the chosen variants, mean over seeds with its 95 % "
-                 "interval. The best model by validation is the one that is tested.");
-    err = chart_query(p, &chart, curves_sql);
-    page_figure(p, chart.id, chart.title, NULL);
-    if (!err)
-        err = page_query(p, NULL, outcomes_sql, NULL);
-    page_figure_end(p);
+    page_section(p, "training", "Training", NULL);
+    err = page_chart(p, &chart,
+                     "Of the chosen variants, mean over seeds; bands 95 % over seeds where there "
+                     "are three or more. Each panel has its own axis of steps. The model that is "
+                     "best on validation is the one that is tested.",
+                     curves_sql, outcomes_sql);
     page_section_end(p);
     return err;
 }
@@ -67,8 +61,7 @@ static const char ledger_panels_sql[] =
 /* The shares of tasks by classes covered, and the classes by how often they were
  * labelled; both by strategy, over all methods and seeds of a benchmark. */
 static const char coverage_sql[] =
-    "SELECT json_group_array(json_object('panel', panel, 'line', labels, 'colour', labels,"
-    "  'dash', '', 'x', classes, 'y', 100.0 * tasks / total)) FROM"
+    "SELECT panel, labels AS line, labels AS dash, classes AS x, 100.0 * tasks / total AS y FROM"
     " (SELECT *, sum(tasks) OVER (PARTITION BY panel, labels) AS total FROM"
     "  (SELECT l.panel, r.labels, v.classes, sum(v.tasks) AS tasks, min(r.run) AS first"
     "   FROM ledger_coverage v JOIN runs r USING (run) JOIN ledger_panels l USING (run)"
@@ -79,9 +72,8 @@ static const char classes_sql[] =
     "  row_number() OVER (PARTITION BY r.run ORDER BY c.support DESC) AS rank,"
     "  count(*) OVER (PARTITION BY r.run) AS total FROM ledger_classes c"
     "  JOIN runs r USING (run) JOIN ledger_panels l USING (run))"
-    " SELECT json_group_array(json_object('panel', panel, 'line', labels, 'colour', labels,"
-    "  'dash', '', 'x', rank, 'y', y)) FROM (SELECT panel, labels, rank, avg(support) AS y,"
-    "  min(run) AS first FROM ranked WHERE (rank - 1) % max(1, total / 60) = 0"
+    " SELECT panel, labels AS line, labels AS dash, rank AS x, y FROM (SELECT panel, labels, rank,"
+    "  avg(support) AS y, min(run) AS first FROM ranked WHERE (rank - 1) % max(1, total / 60) = 0"
     "  GROUP BY panel, labels, rank ORDER BY first, rank)";
 
 static const char ledger_table_sql[] =
@@ -106,33 +98,19 @@ static const char classes_table_sql[] =
     " FROM ledger_classes c JOIN runs r USING (run) JOIN ledger_panels l USING (run)"
     " GROUP BY l.panel, r.labels ORDER BY min(r.run)";
 
-static int add_ledger_figure(struct page *p, const struct chart *chart, const char *rows_sql,
-                             const char *table_sql)
-{
-    int err = chart_query(p, chart, rows_sql);
-    page_figure(p, chart->id, chart->title, NULL);
-    if (!err)
-        err = page_query(p, NULL, table_sql, NULL);
-    page_figure_end(p);
-    return err;
-}
-
 int page_ledger(struct page *p)
 {
-    static const struct chart coverage = {"coverage",
-                                          "bars",
-                                          "Classes covered by a task's support",
-                                          "distinct classes among the labels of a task",
-                                          "share of tasks, %",
-                                          0,
-                                          false};
-    static const struct chart classes = {"classes",
-                                         "lines",
-                                         "Labels per class",
-                                         "classes, the most labelled first",
-                                         "labels, mean over runs",
-                                         0,
-                                         true};
+    static const struct chart coverage = {.id = "coverage",
+                                          .title = "Classes covered by a task's support",
+                                          .kind = CHART_BARS,
+                                          .x = "distinct classes among the labels of a task",
+                                          .y = "share of tasks, %"};
+    static const struct chart classes = {.id = "classes",
+                                         .title = "Labels per class",
+                                         .kind = CHART_CURVES,
+                                         .x = "classes, the most labelled first",
+                                         .y = "labels, mean over runs",
+                                         .flags = CHART_OWN_Y};
     double n = 0;
     int err = sql_exec(p->s, ledger_panels_sql, "cannot sum up the ledger");
     if (!err)
@@ -143,9 +121,9 @@ int page_ledger(struct page *p)
                  "From the ledger, which holds every label that was bought. A support that lacks "
                  "a class cannot teach it; chosen labels should cover more classes than random "
                  "ones at the same price.");
-    err = add_ledger_figure(p, &coverage, coverage_sql, ledger_table_sql);
+    err = page_chart(p, &coverage, NULL, coverage_sql, ledger_table_sql);
     if (!err)
-        err = add_ledger_figure(p, &classes, classes_sql, classes_table_sql);
+        err = page_chart(p, &classes, NULL, classes_sql, classes_table_sql);
     page_section_end(p);
     return err;
 }

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "report/drawn.h"
 #include "report/format.h"
+#include "report/prepare.h"
+#include "report/verdict.h"
 #include "store/store_sql.h"
 
 #include <stdlib.h>
@@ -23,8 +25,17 @@ int mete_results(const struct mete_results_options *o, char **out)
 #else
 #include "base/jsonw.h"
 
-enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_LATEX, FORMAT_MARKDOWN, FORMATS };
-static const char *const format_names[FORMATS] = {"table", "csv", "json", "latex", "markdown"};
+enum format {
+    FORMAT_TEXT,
+    FORMAT_CSV,
+    FORMAT_JSON,
+    FORMAT_LATEX,
+    FORMAT_MARKDOWN,
+    FORMAT_SUMMARY,
+    FORMATS
+};
+static const char *const format_names[FORMATS] = {"table", "csv",      "json",
+                                                  "latex", "markdown", "summary"};
 
 static int find_format(const char *name, enum format *out)
 {
@@ -33,8 +44,8 @@ static int find_format(const char *name, enum format *out)
             *out = (enum format)i;
             return 0;
         }
-    return fail(METE_EINVAL, "--format: expected table, csv, json, latex or markdown, got '%s'",
-                name);
+    return fail(METE_EINVAL,
+                "--format: expected table, summary, csv, json, latex or markdown, got '%s'", name);
 }
 
 struct printer {
@@ -90,6 +101,16 @@ static int print_all(struct printer *p, struct store *s, const char *suite)
     return err;
 }
 
+static int print_summary(struct printer *p, struct store *s)
+{
+    char *summary = NULL;
+    int err = summary_read(s, &summary);
+    if (!err)
+        text_add(&p->text, summary);
+    free(summary);
+    return err;
+}
+
 int mete_results(const struct mete_results_options *o, char **out)
 {
     struct store *s = NULL;
@@ -97,8 +118,13 @@ int mete_results(const struct mete_results_options *o, char **out)
     int err = find_format(o->format ? o->format : "table", &p.format);
     if (!err)
         err = store_open(&s, o->db, STORE_READ);
-    if (!err)
+    if (!err && p.format == FORMAT_SUMMARY) {
+        err = report_prepare(s, o->suite);
+        if (!err)
+            err = print_summary(&p, s);
+    } else if (!err) {
         err = print_all(&p, s, o->suite);
+    }
     store_close(s);
     jsonw_release(&p.json);
     if (err)

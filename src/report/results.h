@@ -47,6 +47,8 @@ struct result_list {
     struct result *at;
     int n;
     int done, planned, running, failed; /* runs */
+    struct result *missing;             /* (n_missing) runs that are not done: what is known of */
+    int n_missing;                      /* them, "" for the test and what it came to */
 };
 
 /* Results of the suite `suite` (NULL: of every run), of the model "best" or "last";
@@ -59,6 +61,8 @@ void result_list_release(struct result_list *r);
 char *result_get(const struct result_list *all, const struct result *r, const char *name);
 /* The same, as people write it: 30K, 5-way, no cap.  free() it. */
 char *result_show(const char *name, const char *value);
+/* The same where the name does not stand beside it: a setting's value has its name. */
+char *result_head(const char *name, const char *value);
 const char *field_title(const char *name); /* "test shots" */
 /* Numbers by size, texts as they come: <0, 0, >0. */
 int result_compare(const char *a, const char *b);

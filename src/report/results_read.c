@@ -78,6 +78,28 @@ static int count_runs(struct result_list *out, struct store *s, const char *suit
     return err;
 }
 
+static int read_missing(struct result_list *out, struct store *s, const char *suite)
+{
+    sqlite3_stmt *stmt = NULL;
+    int row = 0,
+        err = sql_prepare(s, &stmt,
+                          "SELECT dataset, ways, shots, budget, method, labels, net, bench, '', '',"
+                          " '', '', '', run FROM runs WHERE status <> 'done' AND (?1 IS NULL OR run"
+                          " IN (SELECT run FROM suite_runs JOIN suites USING (suite) WHERE name ="
+                          " ?1)) ORDER BY run");
+    if (!err)
+        sql_bind(stmt, "t", suite);
+    while (!err && (row = sql_row(s, stmt)) == 1) {
+        out->missing = mem_grow(out->missing, (size_t)out->n_missing + 1, sizeof *out->missing);
+        struct result *r = &out->missing[out->n_missing++];
+        *r = (struct result){.first_run = sqlite3_column_int64(stmt, FIELDS)};
+        for (int f = 0; f < FIELDS; f++)
+            r->field[f] = text_or_empty(stmt, f);
+    }
+    sqlite3_finalize(stmt);
+    return err ? err : row < 0 ? row : 0;
+}
+
 int result_list_read(struct result_list *out, struct store *s, const char *suite, const char *model)
 {
     struct result_list r = {.store = s};
@@ -90,6 +112,8 @@ int result_list_read(struct result_list *out, struct store *s, const char *suite
         fill(&r.at[r.n++], stmt);
     }
     err = err ? err : row < 0 ? row : count_runs(&r, s, suite);
+    if (!err)
+        err = read_missing(&r, s, suite);
     sqlite3_finalize(stmt);
     if (err)
         result_list_release(&r);
@@ -98,12 +122,18 @@ int result_list_read(struct result_list *out, struct store *s, const char *suite
     return err;
 }
 
+static void free_fields(struct result *at, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int f = 0; f < FIELDS; f++)
+            free(at[i].field[f]);
+    free(at);
+}
+
 void result_list_release(struct result_list *r)
 {
-    for (int i = 0; i < r->n; i++)
-        for (int f = 0; f < FIELDS; f++)
-            free(r->at[i].field[f]);
-    free(r->at);
+    free_fields(r->at, r->n);
+    free_fields(r->missing, r->n_missing);
     *r = (struct result_list){0};
 }
 
@@ -145,6 +175,12 @@ char *result_show(const char *name, const char *value)
     if (strcmp(name, "test_shots") == 0 || strcmp(name, "shots") == 0)
         return mem_print("%ss", value);
     return mem_string(*value ? value : "-");
+}
+
+char *result_head(const char *name, const char *value)
+{
+    return strchr(name, '.') ? mem_print("%s=%s", name, *value ? value : "-")
+                             : result_show(name, value);
 }
 
 const char *field_title(const char *name)

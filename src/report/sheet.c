@@ -37,7 +37,7 @@ static void make_heads(struct sheet *s, const struct table *t)
     for (int h = 0; h < s->heads; h++)
         for (int j = 0; j < s->columns; j++)
             s->head[h * s->columns + j] =
-                result_show(t->columns.field[h], axis_value(&t->columns, j, h));
+                result_head(t->columns.field[h], axis_value(&t->columns, j, h));
 }
 
 static char *label_text(const struct table *t, int row, int f)
@@ -72,6 +72,11 @@ static void add_ours(struct sheet *s, const struct table *t, int row)
     char **label = s->label + (s->lines - 1) * s->labels;
     for (int f = 0, l = 0; l < s->labels; f++, l++) {
         label[l] = t->rows.fields ? label_text(t, row, f) : mem_string("all");
+        if (l == s->labels - 1 && t->missing[row] > 0) {
+            char *marked = mem_print("%s†", label[l]);
+            free(label[l]);
+            label[l] = marked;
+        }
         f += t->rows.fields && is_task_pair(&t->rows, f);
     }
     for (int j = 0; j < s->columns; j++) {

@@ -1,5 +1,6 @@
 /* table.c - arranging results, choosing among variants, and saying how. */
 #include "report/table.h"
+#include "report/prepare.h"
 #include "store/store_sql.h"
 
 #ifdef METE_HAVE_SQLITE
@@ -32,7 +33,8 @@ const struct cell *table_cell(const struct table *t, int row, int column)
 
 double cell_half(const struct cell *c)
 {
-    return c->chosen->seeds > 1 ? c->chosen->half_seeds : c->chosen->half_tasks;
+    const struct result *r = c->chosen;
+    return r->seeds >= SEEDS_ENOUGH || isnan(r->half_tasks) ? r->half_seeds : r->half_tasks;
 }
 
 static int add_field(struct table_axis *a, const char *name, size_t n)
@@ -273,21 +275,53 @@ static void describe_choices(struct table *t)
     free(in);
 }
 
-/* Best as printed: to a tenth of a per cent, so that a tie is a tie. */
+/* Half the width of the interval, 0 where there is none. */
+static double spread(const struct cell *c)
+{
+    double half = cell_half(c);
+    return isnan(half) ? 0 : half;
+}
+
+/* All that cannot be told apart from the best: equal as printed, to a tenth of a per cent, or
+ * closer than both intervals together reach. */
 static void mark_best(struct table *t)
 {
     for (int i = 0; i < t->rows.n; i++) {
-        double best = -1;
+        const struct cell *best = NULL;
         for (int j = 0; j < t->columns.n; j++) {
             const struct cell *c = table_cell(t, i, j);
-            if (c->chosen)
-                best = fmax(best, round(1000 * c->chosen->accuracy));
+            if (c->chosen && (!best || c->chosen->accuracy > best->chosen->accuracy))
+                best = c;
         }
         for (int j = 0; j < t->columns.n; j++) {
             struct cell *c = &t->cells[i * t->columns.n + j];
-            c->best = c->chosen && round(1000 * c->chosen->accuracy) == best;
+            double apart = c->chosen ? best->chosen->accuracy - c->chosen->accuracy : INFINITY;
+            c->best =
+                c->chosen && (round(1000 * apart) == 0 || apart <= hypot(spread(best), spread(c)));
         }
     }
+}
+
+/* A run that is not done belongs to all rows that agree with what is known of it. */
+static bool in_row(const struct table *t, const struct result *r, int row)
+{
+    bool agrees = true;
+    for (int f = 0; agrees && f < t->rows.fields; f++) {
+        const char *name = t->rows.field[f];
+        char *value = result_get(t->results, r, name);
+        bool unknown = !*value && strcmp(name, "budget") != 0;
+        agrees = unknown || strcmp(value, axis_value(&t->rows, row, f)) == 0;
+        free(value);
+    }
+    return agrees;
+}
+
+static void count_missing(struct table *t)
+{
+    t->missing = mem_array((size_t)t->rows.n + 1, sizeof *t->missing);
+    for (int i = 0; i < t->rows.n; i++)
+        for (int k = 0; k < t->results->n_missing; k++)
+            t->missing[i] += in_row(t, &t->results->missing[k], i);
 }
 
 int table_open(struct table *out, const struct result_list *r, const char *title, const char *rows,
@@ -317,6 +351,7 @@ int table_open(struct table *out, const struct result_list *r, const char *title
     }
     describe_choices(&t);
     mark_best(&t);
+    count_missing(&t);
     *out = t;
     return 0;
 }
@@ -336,6 +371,7 @@ void table_release(struct table *t)
         free(t->cells[i].choice);
     free(t->cells);
     free(t->where);
+    free(t->missing);
     axis_release(&t->rows);
     axis_release(&t->columns);
     free(t->title);

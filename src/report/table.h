@@ -16,7 +16,7 @@ struct cell {
     const struct result *chosen; /* NULL: nothing was measured */
     int variants;                /* how many there were to choose from */
     char *choice;                /* what sets the chosen apart: "training shots 3"; or NULL */
-    bool best;                   /* of its row */
+    bool best;                   /* of its row, or not told apart from it */
     bool has_paper;
     struct paper_number paper;
 };
@@ -35,6 +35,7 @@ struct table {
     struct table_axis rows, columns;
     struct cell *cells; /* (rows.n, columns.n) */
     int *where;         /* (results->n) the cell each result falls into */
+    int *missing;       /* (rows.n) runs of the row that are not done */
 };
 
 /* `rows` and `columns` are fields joined by ','.  Keeps `r`. */
@@ -46,7 +47,7 @@ const struct cell *table_cell(const struct table *t, int row, int column);
 const char *axis_value(const struct table_axis *a, int i, int field);
 int axis_field(const struct table_axis *a, const char *name); /* its number, or -1 */
 
-/* "±" as the table shows it: over seeds, or over test tasks where there is one seed. */
+/* "±" as the table shows it: over seeds, or over test tasks where there are too few of them. */
 double cell_half(const struct cell *c);
 /* What a reader must know, a sentence each; NULL past the last.  free() it. */
 char *table_note(const struct table *t, int i);

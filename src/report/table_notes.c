@@ -1,5 +1,6 @@
 /* table_notes.c - what a reader must know to believe a table. */
 #include "report/table.h"
+#include "report/prepare.h"
 #include "store/store_sql.h"
 
 #ifdef METE_HAVE_SQLITE
@@ -44,12 +45,15 @@ static char *note_interval(const struct table *t)
          *note;
     if (most == 1)
         note = mem_print("%s, one seed; ± 95 %% over test tasks.", start);
-    else if (least == most)
+    else if (least >= SEEDS_ENOUGH && least == most)
         note = mem_print("%s and %d seeds; ± 95 %% over seeds (Student's t).", start, most);
+    else if (least >= SEEDS_ENOUGH)
+        note = mem_print("%s and %d to %d seeds; ± 95 %% over seeds (Student's t).", start, least,
+                         most);
     else
-        note = mem_print("%s and %d to %d seeds; ± 95 %% over seeds (Student's t), over test tasks "
-                         "where there is one seed.",
-                         start, least, most);
+        note = mem_print("%s and up to %d seeds; ± 95 %% over seeds (Student's t), over test tasks "
+                         "where there are fewer than three.",
+                         start, most);
     free(start);
     return note;
 }
@@ -124,7 +128,7 @@ static char *note_missing(const struct table *t)
         text_print(&out, ", %d are planned", r->planned);
     if (r->failed)
         text_print(&out, ", %d failed", r->failed);
-    text_add(&out, ".");
+    text_add(&out, "; rows that lack some have a †.");
     return text_take(&out);
 }
 

@@ -19,9 +19,7 @@ if ! command -v python3 >/dev/null; then
     finish
 fi
 ok "event files read back" python3 "$here/read_events.py" "$tmp/x.db" "$tmp/tb"
-if grep -q "has no charts" "$tmp/report.html"; then
-    skip "built without node and npm: the page has no charts to look at"
-elif ! command -v chromium >/dev/null; then
+if ! command -v chromium >/dev/null; then
     skip "chromium is not here to open the page"
 else
     ok "the page in a browser" python3 "$here/check_page.py" "$tmp/x.db" "$tmp/report.html"

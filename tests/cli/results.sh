@@ -13,7 +13,7 @@ same "csv lines" 117 "$(wc -l <"$tmp/out")"
 ok "the last model" "$METE" results "$tmp/x.db" --last --format json
 refuses "no database" 1 "No such file" "$METE" results "$tmp/y.db"
 refuses "no argument" 2 "expected one database" "$METE" results
-refuses "unknown format" 2 "expected table, csv, json, latex or markdown" "$METE" results "$tmp/x.db" --format xls
+refuses "unknown format" 2 "expected table, summary, csv, json, latex or markdown" "$METE" results "$tmp/x.db" --format xls
 refuses "unknown suite" 2 "has no suite 'quick'" "$METE" results "$tmp/x.db" --suite quick
 echo "not a database, but long enough to look at as one" >"$tmp/z.db"
 refuses "no database at all" 1 "not a results database" "$METE" results "$tmp/z.db"

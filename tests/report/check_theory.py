@@ -7,13 +7,9 @@ import os
 import sqlite3
 import sys
 
-from check_page import check, check_charts, check_ink, failures
+from check_page import check, check_charts, check_reading, failures
 from chrome import Chrome
 
-CHARTS = "JSON.parse(document.getElementById('charts').textContent)"
-LINES = """Object.fromEntries([...document.querySelectorAll('figure[data-chart]')].map(f => [f.dataset.chart,
-    Object.fromEntries([...f.querySelectorAll('.panel')].map(p => [p.querySelector('h4').textContent,
-        p.querySelectorAll('.mark-line path').length]))]))"""
 TABLES = """Object.fromEntries([...document.querySelectorAll('figure')].map(f => [f.dataset.chart,
     [...f.querySelectorAll('tr')].map(r => [...r.cells].map(c => c.textContent))]))"""
 
@@ -33,7 +29,7 @@ def studies(db, wanted):
 
 
 def over_seeds(runs, key, name):
-    """{key(run): (mean, half over tasks, half over seeds)}; the second for two seeds alone."""
+    """{key(run): (mean, half over tasks, half over seeds)}"""
     groups = {}
     for r in runs:
         if r[name][0] is not None:
@@ -44,8 +40,7 @@ def over_seeds(runs, key, name):
         mean = sum(values) / len(values)
         halves = [h for _, h in pairs]
         tasks = None if None in halves else math.sqrt(sum(h * h for h in halves)) / len(halves)
-        seeds = 12.706204736 * abs(values[0] - values[1]) / 2 if len(values) == 2 else None
-        out[k] = (mean, tasks, seeds)
+        out[k] = (mean, tasks, None)  # two seeds are too few for an interval
     return out
 
 
@@ -136,16 +131,20 @@ def expected_charts(db):
             'drift-bound': drift_bound(drifts)}
 
 
-def check_lines(chrome, charts):
+def drawn(figures):
+    """{figure: rows} as the marks on the paper have them."""
+    return {f['name']: {'rows': [{'panel': p['title'], 'line': m['line'], 'x': m['x'], 'y': m['y'],
+                                  'lo': m['lo'], 'hi': m['hi']} for p in f['panels'] for m in p['marks']
+                                 if m['kind'] == 'm']}
+            for f in figures}
+
+
+def check_lines(figures):
     """Each line of each panel is on the paper."""
-    drawn = chrome.run(LINES)
-    for name, chart in charts.items():
-        panels = {}
-        for r in chart['rows']:
-            panels.setdefault(r['panel'], set()).add(r['line'])
-        for panel, lines in panels.items():
-            check('every line is drawn', drawn.get(name, {}).get(panel) == len(lines),
-                  (name, panel, drawn.get(name, {}).get(panel), len(lines)))
+    for f in figures:
+        for p in f['panels']:
+            lines = {m['line'] for m in p['marks']}
+            check('every line is drawn', p['lines'] == len(lines), (f['name'], p['title'], p['lines'], lines))
 
 
 def check_tables(chrome, db, expected):
@@ -178,14 +177,14 @@ def main():
     chrome = Chrome()
     try:
         expected = expected_charts(db)
-        for name, width, dark in (('desktop', 1280, False), ('dark', 1280, True), ('phone', 400, False)):
+        for name, width, dark in (('desktop', 1400, False), ('dark', 1400, True), ('phone', 400, False)):
             chrome.open(page, width=width, dark=dark)
-            check_charts(chrome, width, len(expected))
-            charts = chrome.run(CHARTS)
+            figures = check_charts(chrome, width, len(expected))
+            charts = drawn(figures)
             for chart, points in expected.items():
                 check_points(charts.get(chart, {'rows': []}), chart, points)
-            check_lines(chrome, charts)
-            check_ink(chrome, name, dark)
+            check_lines(figures)
+            check_reading(chrome, name)
             check(f'no complaints ({name})', not chrome.complaints(), chrome.complaints())
             if folder:
                 chrome.screenshot(os.path.join(folder, f'theory {name}.png'))
