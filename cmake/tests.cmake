@@ -1,6 +1,6 @@
-# Every tests/{unit,kernel,method}/test_NAME.c is a program; every
+# Every tests/{unit,kernel,method,driver}/test_NAME.c is a program; every
 # tests/cli/NAME.sh is run with METE=path of the binary.
-file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/kernel/test_*.c tests/method/test_*.c)
+file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/kernel/test_*.c tests/method/test_*.c tests/driver/test_*.c)
 foreach(source IN LISTS test_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})

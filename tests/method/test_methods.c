@@ -540,6 +540,38 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
     }
 }
 
+/* What a learner predicts for a task after adapting, with these settings. */
+static void predict_with(const char *method, const char *const *sets, float probs[9 * WAYS])
+{
+    struct method m = {0};
+    struct engine *e = NULL;
+    struct labelled_task task = labelled_task_at(0, 9, 9);
+    CHECK_OK(open_engine(&e, &m, "cpu", 1, 1, method, sets));
+    struct learner *l = engine_learner(e);
+    CHECK_OK(learner_adapt(l, 1, &task.support));
+    CHECK_OK(learner_predict(l, 1, &task.query, &(struct predicted){.probs = &probs}));
+    engine_close(e);
+    method_close(&m);
+}
+
+/* A model adapts by as many steps as test.steps says, whatever it was trained with. */
+TEST(test_steps_are_taken_and_not_inner_steps)
+{
+    static const char *const methods[] = {"maml", "reptile"};
+    for (int i = 0; i < 2; i++) {
+        float two[9 * WAYS], seven[9 * WAYS], both[9 * WAYS], none[9 * WAYS], fresh[9 * WAYS];
+        predict_with(methods[i], (const char *[]){"inner.steps=2", "test.steps=2", NULL}, two);
+        predict_with(methods[i], (const char *[]){"inner.steps=2", "test.steps=7", NULL}, seven);
+        predict_with(methods[i], (const char *[]){"inner.steps=7", "test.steps=7", NULL}, both);
+        predict_with(methods[i], (const char *[]){"inner.steps=7", "test.steps=0", NULL}, none);
+        predict_with(methods[i], (const char *[]){"inner.lr=0", "test.steps=3", NULL}, fresh);
+        CHECK(memcmp(seven, both, sizeof both) == 0);
+        CHECK(memcmp(seven, two, sizeof two) != 0);
+        CHECK(memcmp(none, fresh, sizeof none) == 0);
+        CHECK(memcmp(none, two, sizeof two) != 0);
+    }
+}
+
 /* Representations of pools that one pass does not take are those of its pieces. */
 static void pieces_match(struct learner *l, const struct items *pool, float *const *whole)
 {
@@ -634,4 +666,4 @@ TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities),
-      T(a_learner_clusters_its_own_representations))
+      T(test_steps_are_taken_and_not_inner_steps), T(a_learner_clusters_its_own_representations))
