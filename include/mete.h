@@ -230,6 +230,14 @@ struct mete_planned_run {
     int64_t tasks, n_labels;
     double gflop, seconds; /* of training; in all, on one thread */
 };
+struct mete_finished_run {
+    const char *bench, *method, *labels;
+    uint64_t seed;
+    double accuracy; /* of the best model on the first of its tests; NaN: it has none */
+    int64_t n_labels;
+    double seconds;
+    bool several; /* the suite has other benchmarks, too */
+};
 struct mete_run_options {
     const char *suite, *db; /* YAML file; SQLite file */
     const char *device;
@@ -241,6 +249,7 @@ struct mete_run_options {
     bool dry_run, print_config, retry;                               /* retry: failed runs again */
     void (*planned)(void *user, const struct mete_planned_run *run); /* dry_run */
     void (*config)(void *user, const char *text);                    /* print_config */
+    void (*finished)(void *user, const struct mete_finished_run *run); /* one at a time; or NULL */
     void *user;
 };
 int mete_run(const struct mete_run_options *o);

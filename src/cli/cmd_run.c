@@ -1,6 +1,7 @@
 /* cmd_run.c - mete run: a suite of runs. */
 #include "cli.h"
 #include "commands.h"
+#include "finished.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -80,8 +81,11 @@ static void print_config(void *user, const char *text)
 int cmd_run(int argc, char **argv)
 {
     struct total total = {0};
-    struct mete_run_options o = {
-        .db = "results.db", .planned = print_run, .config = print_config, .user = &total};
+    struct mete_run_options o = {.db = "results.db",
+                                 .planned = print_run,
+                                 .config = print_config,
+                                 .finished = finished_print,
+                                 .user = &total};
     struct text_list words = {0}, set = {0}, only = {0};
     const struct option_row rows[] = {
         {"--db", OPT_TEXT, &o.db},

@@ -141,6 +141,42 @@ static bool fails_alone(int code)
            code == METE_EINVAL;
 }
 
+static bool has_several_benches(const struct sweep *w)
+{
+    for (int i = 1; i < w->suite->n_runs; i++)
+        if (strcmp(w->planned[i].run.bench, w->planned[0].run.bench) != 0)
+            return true;
+    return false;
+}
+
+/* Of the best model on the first of its tests; NaN for a study, which has none. */
+static double first_accuracy(const struct results *r)
+{
+    double sum = 0;
+    const struct store_test *test = r->tests;
+    for (int i = 0; r->all.n_tests > 0 && i < test->n_tasks; i++)
+        sum += test->tasks[i].accuracy;
+    return r->all.n_tests > 0 ? sum / test->n_tasks : NAN;
+}
+
+static void tell_finished(struct sweep *w, int i, const struct results *r)
+{
+    const struct store_run *run = &w->planned[i].run;
+    struct mete_finished_run f = {.bench = run->bench,
+                                  .method = run->method,
+                                  .labels = run->labels,
+                                  .seed = run->seed,
+                                  .accuracy = first_accuracy(r),
+                                  .n_labels = r->all.labels,
+                                  .seconds = r->all.train_seconds + r->all.test_seconds,
+                                  .several = has_several_benches(w)};
+    if (!w->o->finished)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->o->finished(w->o->user, &f);
+    pthread_mutex_unlock(&w->lock);
+}
+
 static int do_run(struct sweep *w, int i)
 {
     struct run_progress p = {w, i};
@@ -168,6 +204,8 @@ static int do_run(struct sweep *w, int i)
     err = folder_write(folder, s, &results);
     if (!err)
         err = store_finish(w->store, w->ids[i], &results.all);
+    if (!err)
+        tell_finished(w, i, &results);
     results_release(&results);
     if (!err)
         checkpoint_remove(folder);
