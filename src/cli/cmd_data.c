@@ -58,11 +58,15 @@ static int run_import(int argc, char **argv)
     int threads = 0;
     struct text_list set = {0}, words = {0};
     const struct option_row rows[] = {
-        {"-o", OPT_TEXT, &dir},           {"--set", OPT_LIST, &set},
-        {"--label", OPT_TEXT, &label},    {"--user", OPT_TEXT, &user},
+        {"-o", OPT_TEXT, &dir},
+        {"--set", OPT_LIST, &set},
+        {"--label", OPT_TEXT, &label},
+        {"--user", OPT_TEXT, &user},
         {"--like", OPT_TEXT, &like},
-        {"--users", OPT_FLAG, &users},    {"--force", OPT_FLAG, &force},
-        {"--threads", OPT_INT, &threads}, {0},
+        {"--users", OPT_FLAG, &users},
+        {"--force", OPT_FLAG, &force},
+        {"--threads", OPT_INT, &threads},
+        {0},
     };
     char *usage = import_usage();
     int status = cli_options(argc, argv, usage, rows, &words);

@@ -113,7 +113,7 @@ static int is_folder(const char *path)
 
 static int find_parts(const struct dataset *d, bool users, const char *how, int seed, uint8_t *part)
 {
-    static const double few_shot[] = {1000, 200, 423};  /* Omniglot, all 1,623 characters */
+    static const double few_shot[] = {1000, 200, 423}; /* Omniglot, all 1,623 characters */
     double number[SPLIT_PARTS];
     int groups = users ? d->users : d->classes;
     if (strcmp(how, "auto") == 0 && !users && d->class_split)
