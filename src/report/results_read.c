@@ -1,4 +1,4 @@
-/* result_list_read.c - reading results from the store, and naming their fields. */
+/* results_read.c - reading results from the store, and naming their fields. */
 #include "report/results.h"
 #include "store/store_sql.h"
 

@@ -1,4 +1,4 @@
-/* shape.c - mete_shape(): the bound's shape, a + b/sqrt(n) + c/m, fitted to what was measured.
+/* bound_fit.c - mete_shape(): the bound's shape, a + b/sqrt(n) + c/m, fitted to what was measured.
  *
  * The bounds of Theorem 3 fall as 1/sqrt(n) with the tasks (held-out), and have a part
  * that falls as 1/m with the points of a task (empirical).  A term is left out where

@@ -1,4 +1,4 @@
-/* shape.h - the bound's shape, fitted to the studies of a database that is open. */
+/* bound_fit.h - the bound's shape, fitted to the studies of a database that is open. */
 #ifndef THEORY_BOUND_FIT_H
 #define THEORY_BOUND_FIT_H
 
