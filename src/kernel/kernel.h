@@ -118,13 +118,15 @@ struct features {
     const int32_t *labels; /* (tasks, batch.n) device memory; -1: ignored */
 };
 
+/* What a class without support is to a prototype loss: a prototype at the origin; or left out of
+ * the softmax (logit -infinity, probability 0), unless no class has support.  A query of a class
+ * that is left out must not be labelled. */
+enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT };
+
 /* The classes that a prototype loss tells apart. */
 struct classes {
     int ways;
-    /* What a class without support is: a prototype at the origin; or left out of the softmax
-     * (logit -infinity, probability 0), unless no class has support.  A query of a class that is
-     * left out must not be labelled. */
-    enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT } absent;
+    enum absent absent;
 };
 
 struct adam {

@@ -37,6 +37,9 @@ static const struct param train_params[] = {
                    "re-split support and query of a task each time it is used; costs no label"),
     PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
                   "meta-updates between validations; a checkpoint follows each"),
+    PARAM_INT_ROW(struct train_settings, patience, "patience", 0, 0, 1e8,
+                  "stop after so many validations in a row without a better one, counted once the "
+                  "budget is spent; 0: after train.steps"),
     PARAM_INT_ROW(struct train_settings, val_tasks, "val_tasks", 200, 1, 1e6, "validation tasks"),
     PARAM_INT_ROW(struct train_settings, val_shots, "val_shots", 1, 1, 1e6,
                   "shots of the validation supports"),

@@ -15,7 +15,7 @@
 struct train_settings {
     int steps, meta_batch, reuse; /* reuse: 0 epochs, 1 draw */
     bool relabel, resplit;
-    int validate_every, val_tasks, val_shots;
+    int validate_every, patience, val_tasks, val_shots;
 };
 
 struct test_settings {

@@ -166,20 +166,35 @@ static int look(struct trainer *t)
     return !err && !isfinite(loss) ? diverged(t, loss) : err;
 }
 
+/* Whether enough validations in a row have brought no better model.  They count from when the
+ * budget was spent, so that no label that was paid for goes unused; what a checkpoint keeps says
+ * which they are. */
+static bool out_of_patience(const struct trainer *t)
+{
+    int patience = t->setup->train.patience, waited = 0;
+    int64_t labels = ledger_totals(t->ledger).labels;
+    for (int i = t->n_history - 1; i >= 0 && t->history[i].step > t->best_step; i--)
+        waited += classical(t) || (t->spent && t->history[i].labels == labels);
+    return patience > 0 && waited >= patience;
+}
+
 static int train_steps(struct trainer *t, struct labelled_task *labelled, struct episode *fresh)
 {
     const struct train_settings *s = &t->setup->train;
-    while (t->step < s->steps) {
+    bool enough = out_of_patience(t); /* before it was killed */
+    while (t->step < s->steps && !enough) {
         int err = classical(t) ? 0 : grow(t);
         if (!err)
             err = update(t, labelled, fresh);
         if (err)
             return err;
         t->step++;
-        if (t->step % s->validate_every == 0 || t->step == s->steps)
+        if (t->step % s->validate_every == 0 || t->step == s->steps) {
             err = validate(t);
-        else if (t->step % LEARNER_AHEAD == 0)
+            enough = out_of_patience(t);
+        } else if (t->step % LEARNER_AHEAD == 0) {
             err = look(t);
+        }
         if (!err)
             err = tell_progress(t);
         if (err)
