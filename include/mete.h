@@ -2,9 +2,9 @@
  *
  * The public C interface: plain structs, opaque handles, fixed-width integers.
  * A function that can fail returns 0 or a negative METE_E* code, and leaves its
- * outputs untouched when it fails; mete_errmsg() then gives a sentence for the
- * person at the keyboard.  The library never prints and never exits: messages
- * go through the log callback.
+ * outputs untouched when it fails; mete_errmsg() then says in one sentence what
+ * went wrong.  The library never prints and never exits: messages go through the
+ * log callback.
  *
  * Settings are passed as an array of "key=value" strings that ends with NULL;
  * `mete show NAME` lists the keys, with their defaults and ranges.
@@ -53,7 +53,7 @@ enum mete_log_level { METE_LOG_DEBUG, METE_LOG_INFO, METE_LOG_WARN };
 typedef void mete_log_fn(void *user, enum mete_log_level level, const char *message);
 void mete_log_to(mete_log_fn *fn, void *user);
 
-/* Long work reports how far it is; a non-zero return asks it to stop (METE_ESTOPPED). */
+/* Long work says how far it is; a non-zero return asks it to stop (METE_ESTOPPED). */
 typedef int mete_progress_fn(void *user, const char *what, double done, double total);
 void mete_progress_to(mete_progress_fn *fn, void *user);
 
@@ -90,7 +90,7 @@ struct mete_data_info {
 };
 /* `name` is a folder, or a name that is looked for in $METE_DATA and data/, or generated. */
 int mete_data_info(const char *name, struct mete_data_info *out);
-int mete_data_verify(const char *name); /* are the arrays those whose checksum was kept? */
+int mete_data_verify(const char *name); /* compares the arrays with their checksum */
 
 enum mete_sheet_by { METE_BY_AUTO, METE_BY_CLASS, METE_BY_USER };
 struct mete_sheet_options {
@@ -112,7 +112,7 @@ int mete_data_fetch(const struct mete_fetch_options *options);
 struct mete_tasks_options {
     const char *bench;      /* "omniglot:5w-1s" */
     const char *part;       /* NULL: test */
-    const char *labels;     /* who chooses the supports, without a learner; NULL: stratified */
+    const char *labels;     /* of the supports, a strategy without a learner; NULL: stratified */
     const char *const *set; /* "key=value", NULL at the end; may be NULL */
     int32_t n;              /* 0: 600, or every user of the part */
     int64_t seed;           /* 0, as the test tasks of every run, unless test.seed is set */
@@ -128,7 +128,7 @@ struct mete_tasks {
 /* Draws tasks.  *json, unless NULL, gets what the file would hold; free() it. */
 int mete_tasks(const struct mete_tasks_options *o, struct mete_tasks *out, char **json);
 
-/* ---- what is built in ---- */
+/* ---- plug-ins and their settings ---- */
 
 /* Calls fn for every plug-in of a kind ("methods", "labels", "nets", "datasets",
  * "devices"; NULL: all). */
@@ -153,18 +153,18 @@ struct mete_grad_options {
 };
 int mete_grad(const struct mete_grad_options *o);
 
-/* ---- how fast ---- */
+/* ---- speed ---- */
 
 struct mete_speed_options {
     const char *bench;        /* dataset (for the size of its images), ways and shots */
     const char *method, *net; /* NULL: maml, conv4 */
     const char *device;       /* NULL: cpu */
     const char *const *set;
-    int threads;                               /* 0: one per core */
-    double seconds;                            /* to measure for */
-    int runs;                                  /* side by side, each of `threads`; 0: one */
-    int together;                              /* so many share launches, on a GPU; 0: none */
-    int query;                                 /* query images per class; -1: as many as shots */
+    int threads;    /* 0: one per core */
+    double seconds; /* to measure for */
+    int runs;       /* side by side, each with `threads` threads; 0: one */
+    int together;   /* on a GPU: how many of them share launches; 0: none */
+    int query;      /* query images per class; -1: as many as shots */
     void (*planned)(void *user, size_t bytes); /* told before the first step; may be NULL */
     void *user;
 };
@@ -206,7 +206,7 @@ struct mete_train_options {
     void (*config)(void *user, const char *text);
     void *user;
 };
-/* Goes on where a killed run of the same settings stood. */
+/* Continues a killed run of the same settings. */
 int mete_train(const struct mete_train_options *o);
 
 struct mete_eval_options {
@@ -245,7 +245,7 @@ struct mete_run_options {
     const char *const *only; /* NULL, or "key=pattern"s that a run must fit; NULL at the end */
     int seeds;               /* 0: the suite's */
     int threads;             /* 0: one per core */
-    int together;            /* on a GPU: so many runs of equal shape share launches; 0: none */
+    int together;            /* on a GPU: how many runs of equal shape share launches; 0: none */
     bool dry_run, print_config, retry;                               /* retry: failed runs again */
     void (*planned)(void *user, const struct mete_planned_run *run); /* dry_run */
     void (*config)(void *user, const char *text);                    /* print_config */
@@ -275,7 +275,7 @@ struct mete_report_options {
 };
 int mete_report(const struct mete_report_options *o);
 
-/* ---- what the theory promises (docs/theory.md) ---- */
+/* ---- the paper's bounds (docs/theory.md) ---- */
 
 /* A stochastic gradient method: the outer loop over tasks, or the inner one over
  * the points of a task.  All numbers are doubles and none may be negative. */
@@ -287,7 +287,7 @@ struct mete_sgm {
     double lr;        /* a constant step size; 0: they fall as c/t, as the theory asks */
     double batch;     /* examples a step sees; the theory's method sees 1 */
     double beta;      /* its stability where that is known; NaN: by the lemma */
-    bool adam;        /* it is Adam, of which the theory says nothing */
+    bool adam;        /* it is Adam, which the theory does not cover */
 };
 
 enum mete_estimator { METE_ESTIMATOR_HELDOUT, METE_ESTIMATOR_EMPIRICAL };
@@ -326,9 +326,9 @@ int mete_bound_best(const struct mete_bound_setting *s, double budget, double pe
 bool mete_bound_note(const struct mete_bound_setting *s, int i, const char **id, bool *broken,
                      char *text, size_t size);
 
-/* ---- what stability and smoothness really are (docs/theory.md) ---- */
+/* ---- stability and smoothness, measured (docs/theory.md) ---- */
 
-struct mete_study {    /* what is looked at; tasks come from the benchmark's training part */
+struct mete_study {    /* what a study measures; tasks come from the benchmark's training part */
     const char *bench; /* its budget says how many tasks, unless `tasks` does */
     const char *method, *net, *labels, *device; /* NULL: maml, conv4, random, cpu */
     const char *const *set;                     /* "key=value", NULL at the end; may be NULL */
@@ -344,7 +344,7 @@ struct mete_study {    /* what is looked at; tasks come from the benchmark's tra
 struct mete_study mete_study_defaults(void);
 
 struct mete_measured {
-    double largest;    /* what was met: a lower estimate of the uniform stability */
+    double largest;    /* the largest change met: a lower estimate of the uniform stability */
     double mean, half; /* over what was left out, and half its 95 % interval */
 };
 
@@ -385,7 +385,7 @@ struct mete_drift {
     double deviation, deviation_half; /* |u / (lr T) - G| / |G| */
     double raw;                       /* |u - G| / |G|: as the appendix writes it */
     double summed;                    /* |u / lr - G| / |G| */
-    double bound;        /* the appendix's on that: (1 - lr lambda) max|g| (T - 1) / |G| */
+    double bound;        /* the appendix's bound on that: (1 - lr lambda) max|g| (T - 1) / |G| */
     double left_printed; /* of u / lr - G after the appendix's (I - lr H)(g(0) + … + g(T-2)) */
     double left_second;  /* the same after g(0) + … + g(T-2) + lr (T + 1) H g(0) */
 };
