@@ -45,6 +45,7 @@ struct settings {
     int n;
 };
 const char *settings_get(const struct settings *s, const char *key); /* NULL when not there */
+void settings_put(struct settings *s, const char *key, const char *value, const char *origin);
 void settings_release(struct settings *s);
 
 struct config_names { /* NULL where a run does not say: the caller's default */
@@ -65,7 +66,13 @@ struct config_rules {
     int (*check)(void *user, const struct config_names *names, const struct param_set *set,
                  const char **key);
     void (*close)(void *user, struct param_set *set);
+    /* Adds words for the content of what the settings name, under keys that end in
+     * CONTENT_KEY (data.content); may be NULL.  A suite or --set may give such a key too: the
+     * run is refused where the content is another. */
+    int (*identify)(void *user, struct settings *out);
 };
+#define CONTENT_KEY ".content"
+bool is_content_key(const char *key);
 
 /* Resolves one run from "key=value" strings alone (mete train).  `assignments`
  * ends with NULL and may be NULL; their origin is "--set". */

@@ -39,7 +39,13 @@ void settings_release(struct settings *s)
     *s = (struct settings){0};
 }
 
-static void put(struct settings *s, const char *key, const char *value, const char *origin)
+bool is_content_key(const char *key)
+{
+    size_t n = strlen(key), tail = strlen(CONTENT_KEY);
+    return n > tail && strcmp(key + n - tail, CONTENT_KEY) == 0;
+}
+
+void settings_put(struct settings *s, const char *key, const char *value, const char *origin)
 {
     s->at = mem_grow(s->at, (size_t)s->n + 1, sizeof *s->at);
     s->at[s->n++] = (struct setting){mem_string(key), mem_string(value), mem_string(origin)};
@@ -126,7 +132,7 @@ static int assign_all(struct param_set *set, struct assignments *a, struct origi
     for (int i = 0; i < a->n; i++) {
         struct assignment *one = &a->at[i];
         one->known = true;
-        if (is_name_key(one->key))
+        if (is_name_key(one->key) || is_content_key(one->key))
             continue;
         int section = 0;
         const struct param *row = param_find(set, one->key, &section);
@@ -168,7 +174,7 @@ static void collect(struct settings *out, const struct config_names *names,
     for (int i = 0; i < NAMES; i++) {
         const struct assignment *set_by = assignments_last(a, name_keys[i]);
         if (value[i])
-            put(out, name_keys[i], value[i], set_by ? set_by->place : "default");
+            settings_put(out, name_keys[i], value[i], set_by ? set_by->place : "default");
     }
     for (int s = 0; s < set->sections; s++) {
         const struct param_section *section = &set->section[s];
@@ -176,9 +182,24 @@ static void collect(struct settings *out, const struct config_names *names,
             char key[128], text[PARAM_TEXT_SIZE + 16];
             param_key(section, &section->table[i], key, sizeof key);
             param_text(&section->table[i], section->state, text, sizeof text);
-            put(out, key, text, o->place[s][i] ? o->place[s][i] : "default");
+            settings_put(out, key, text, o->place[s][i] ? o->place[s][i] : "default");
         }
     }
+}
+
+/* Content that was asked for must be the content there is. */
+static int check_content(const struct settings *s, const struct assignments *a)
+{
+    for (int i = 0; i < a->n; i++) {
+        const struct assignment *asked = &a->at[i];
+        if (!is_content_key(asked->key))
+            continue;
+        const char *there = settings_get(s, asked->key);
+        if (!there || strcmp(there, asked->value) != 0)
+            return fail(METE_EINVAL, "%s: %s: asked for is %s, and there is %s", asked->place,
+                        asked->key, asked->value, there ? there : "none");
+    }
+    return 0;
 }
 
 int resolve_run(struct settings *out, struct assignments *a, const struct config_rules *rules,
@@ -203,6 +224,12 @@ int resolve_run(struct settings *out, struct assignments *a, const struct config
     }
     if (!err)
         collect(out, &names, a, &set, &origins);
+    if (!err && rules->identify)
+        err = rules->identify(rules->user, out);
+    if (!err)
+        err = check_content(out, a);
+    if (err)
+        settings_release(out);
     origins_close(&origins);
     rules->close(rules->user, &set);
     return err;
@@ -225,7 +252,7 @@ int config_resolve(struct settings *out, const char *const *assignments,
 int config_apply(const struct settings *s, struct param_set *set)
 {
     for (int i = 0; i < s->n; i++) {
-        if (is_name_key(s->at[i].key))
+        if (is_name_key(s->at[i].key) || is_content_key(s->at[i].key))
             continue;
         int err = param_set_text(set, s->at[i].key, s->at[i].value);
         if (err)

@@ -2,13 +2,14 @@
 #ifndef DATA_DATASET_OWN_H
 #define DATA_DATASET_OWN_H
 
-#include "data/dataset.h"
+#include "data/content.h"
 #include "base/npy.h"
 
 enum { OWN_X, OWN_Y, OWN_USER, OWN_PART, OWN_ARRAYS };
 
 struct dataset_own {
-    struct npy file[OWN_ARRAYS]; /* not open: the array is from malloc */
+    struct npy file[OWN_ARRAYS];  /* not open: the array is from malloc */
+    char generated[CONTENT_SIZE]; /* the word for its content, or "" */
 };
 
 /* Counts, ranges and shapes of all but the values of x. */

@@ -7,6 +7,8 @@
  * for the second, so that nobody can read a hand without having seen it labelled.
  */
 #include "data/glyphs.h"
+#include "data/dataset_own.h"
+#include "base/sha256.h"
 #include "data/glyph_draw.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -15,6 +17,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { STREAM_ALPHABET = 1, STREAM_DRAWING, STREAM_USER }; /* of RNG_GLYPH */
@@ -183,6 +186,22 @@ static int finish(struct dataset **out, struct making *m, const char *name, int6
     return dataset_from_memory(out, &d);
 }
 
+/* By its settings and the version of the generator, which CONTENT_GENERATED names. */
+static void name_content(struct dataset *d, const char *name, const struct glyphs_settings *s)
+{
+    struct dataset_own *own = d->own;
+    struct sha256 sum;
+    char word[CONTENT_SIZE], text[PARAM_TEXT_SIZE];
+    sha256_init(&sum);
+    sha256_add(&sum, name, strcspn(name, ":"));
+    for (const struct param *row = glyphs_settings(name); row->name; row++) {
+        param_text(row, s, text, sizeof text);
+        sha256_add(&sum, text, strlen(text) + 1);
+    }
+    content_word(&sum, word);
+    snprintf(own->generated, sizeof own->generated, CONTENT_GENERATED "%.16s", word);
+}
+
 static int make_glyphs(struct dataset **out, struct making *m, struct threads *threads,
                        const char *name)
 {
@@ -307,6 +326,8 @@ int glyphs_make(struct dataset **out, const char *name)
         err = threads_open(&threads, 0);
     if (!err)
         err = (table == users_params ? make_users : make_glyphs)(out, &m, threads, name);
+    if (!err)
+        name_content(*out, name, &m.s);
     threads_close(threads);
     free(m.glyph);
     free(m.first);

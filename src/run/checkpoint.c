@@ -7,6 +7,7 @@
  * checkpoint, never behind: what is past the checkpoint's counters is dropped.
  */
 #include "run/train.h"
+#include "run/identity.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -96,7 +97,10 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
     out[n++] = vector_of("@counters", DTYPE_I64, COUNTERS, counters);
     out[n++] = vector_of("@reals", DTYPE_F64, 2, reals);
     path_of(path, t->folder, "checkpoint.safetensors");
-    err = safetensors_write(path, out, n, NULL, 0);
+    int n_meta = 0;
+    struct safetensors_pair *meta = settings_pairs(t->settings, &n_meta);
+    err = safetensors_write(path, out, n, meta, n_meta);
+    free(meta);
     tensors_names_free(out, 0, named);
     free(out);
     free(history);
@@ -195,6 +199,45 @@ static int read_history(struct trainer *t, const struct safetensors *f)
     return 0;
 }
 
+/* Checkpoints of before learners (tests/old) have the optimiser's steps among the counters, and the best model's
+ * tensors as one row. */
+static int read_older(const struct safetensors *f, struct tensors *training, struct tensors *best)
+{
+    const struct ndarray *a;
+    int err = 0;
+    for (int i = 0; i < training->n && !err; i++) {
+        struct safetensor *one = &training->at[i];
+        char name[64];
+        snprintf(name, sizeof name, "@%s", one->name);
+        if (strcmp(one->name, "steps") == 0) {
+            int64_t counters[COUNTERS + 1];
+            err = get(f, "@counters", DTYPE_I64, COUNTERS + 1, &a);
+            if (!err)
+                ndarray_to_int64(a, counters);
+            if (!err)
+                *(int64_t *)one->array.data = counters[1];
+        } else if (!(err = get(f, name, DTYPE_F32, ndarray_count(&one->array), &a))) {
+            ndarray_to_float(a, (float *)one->array.data);
+        }
+    }
+    int64_t len = 0;
+    for (int i = 0; i < best->n; i++)
+        len += ndarray_count(&best->at[i].array);
+    if (!err)
+        err = get(f, "@best", DTYPE_F32, len, &a);
+    if (err)
+        return err;
+    float *row = mem_array((size_t)len + 1, sizeof *row), *at = row;
+    ndarray_to_float(a, row);
+    for (int i = 0; i < best->n; i++) {
+        struct ndarray *to = &best->at[i].array;
+        memcpy((void *)to->data, at, to->bytes);
+        at += ndarray_count(to);
+    }
+    free(row);
+    return 0;
+}
+
 /* The learner's state, and the best model.  What the learner saves now says what must be there. */
 static int read_learner(struct trainer *t, const struct safetensors *f)
 {
@@ -206,9 +249,9 @@ static int read_learner(struct trainer *t, const struct safetensors *f)
         err = learner_save(t->learner, LEARNER_MODEL, &best);
     if (!err)
         err = tensors_read(&model, f, "");
-    if (!err)
-        err = tensors_read(&training, f, "@");
-    if (!err)
+    if (!err && safetensors_find(f, "@best"))
+        err = read_older(f, &training, &best);
+    else if (!err && !(err = tensors_read(&training, f, "@")))
         err = tensors_read(&best, f, "@best/");
     if (!err)
         err = learner_load(t->learner, LEARNER_MODEL, &model);
@@ -223,6 +266,22 @@ static int read_learner(struct trainer *t, const struct safetensors *f)
     return err;
 }
 
+static int read_counters(const struct safetensors *f, int64_t counters[COUNTERS])
+{
+    const struct ndarray *a;
+    int64_t older[COUNTERS + 1];
+    bool is_older = safetensors_find(f, "@best") != NULL; /* then the second is the optimiser's */
+    int err = get(f, "@counters", DTYPE_I64, is_older ? COUNTERS + 1 : COUNTERS, &a);
+    if (err)
+        return err;
+    ndarray_to_int64(a, is_older ? older : counters);
+    if (is_older) {
+        counters[0] = older[0];
+        memcpy(counters + 1, older + 2, (COUNTERS - 1) * sizeof *counters);
+    }
+    return 0;
+}
+
 static int read_state(struct trainer *t, const char *path)
 {
     struct safetensors *f = NULL;
@@ -231,9 +290,7 @@ static int read_state(struct trainer *t, const char *path)
     double reals[2];
     int err = safetensors_open(&f, path);
     if (!err)
-        err = get(f, "@counters", DTYPE_I64, COUNTERS, &a);
-    if (!err)
-        ndarray_to_int64(a, counters);
+        err = read_counters(f, counters);
     if (!err)
         err = get(f, "@reals", DTYPE_F64, 2, &a);
     if (!err)
@@ -256,13 +313,38 @@ static int read_state(struct trainer *t, const char *path)
     return err;
 }
 
+/* Whose checkpoint it is.  One that cannot be read is read_state's to complain of. */
+static int check_identity(const struct trainer *t, const char *path)
+{
+    struct safetensors *f = NULL;
+    char what[IDENTITY_TEXT_SIZE];
+    int err = 0;
+    if (!t->settings || safetensors_open(&f, path))
+        return 0;
+    if (!safetensors_meta(f, "method"))
+        log_warn("%s was written by an older mete and does not say what run it is of; it is taken "
+                 "for one of this run",
+                 path);
+    else if (identity_differs(t->settings, f, what))
+        err =
+            fail(METE_EINVAL,
+                 "%s is a checkpoint of another run: %s; give another folder, or remove that file "
+                 "to start anew",
+                 path, what);
+    safetensors_close(f);
+    return err;
+}
+
 int checkpoint_read(struct trainer *t)
 {
     char path[4096], aside[4200];
     path_of(path, t->folder, "checkpoint.safetensors");
     if (access(path, F_OK) != 0)
         return 0;
-    int err = read_state(t, path);
+    int err = check_identity(t, path);
+    if (err)
+        return err;
+    err = read_state(t, path);
     if (!err)
         return 0;
     snprintf(aside, sizeof aside, "%s.unusable", path);

@@ -1,5 +1,6 @@
 /* experiment.c - opening what a run needs, training, testing, gathering results. */
 #include "run/experiment.h"
+#include "run/identity.h"
 #include "run/model.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -166,14 +167,13 @@ static int write_models(const struct trainer *t, const struct tensors *last,
                         const struct settings *settings, const char *folder)
 {
     char path[4096];
-    struct safetensors_pair *meta = mem_array((size_t)settings->n, sizeof *meta);
-    for (int i = 0; i < settings->n; i++)
-        meta[i] = (struct safetensors_pair){settings->at[i].key, settings->at[i].value};
+    int n = 0;
+    struct safetensors_pair *meta = settings_pairs(settings, &n);
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
-    int err = model_write(path, &t->best, meta, settings->n);
+    int err = model_write(path, &t->best, meta, n);
     snprintf(path, sizeof path, "%s/last.safetensors", folder);
     if (!err)
-        err = model_write(path, last, meta, settings->n);
+        err = model_write(path, last, meta, n);
     free(meta);
     return err;
 }
@@ -246,6 +246,7 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
                         .ledger = x.ledger,
                         .seed = x.seed,
                         .folder = o->folder,
+                        .settings = settings,
                         .progress = o->progress,
                         .user = o->user,
                         .validation = {.tasks = x.val,

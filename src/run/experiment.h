@@ -13,12 +13,16 @@ struct shelf;
 int shelf_open(struct shelf **out);
 void shelf_close(struct shelf *s); /* NULL is fine */
 int shelf_dataset(struct shelf *s, const char *name, const struct dataset **out);
+/* What the dataset holds, in a word that is made once (data/content.h). */
+int shelf_content(struct shelf *s, const char *name, char out[CONTENT_SIZE]);
 
 /* What config/ asks about keys and values (config.h); keeps `s`. */
 struct run_rules {
     struct shelf *shelf;
     struct setup setup;
     char bench[1024]; /* in its canonical spelling */
+    /* words for the content of data, split and prices; "" where no file is named */
+    char content[3][CONTENT_SIZE];
 };
 struct config_rules run_rules(struct run_rules *own, struct shelf *s);
 

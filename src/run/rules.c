@@ -1,8 +1,10 @@
 /* rules.c - which settings a run can have, and whether they make sense together. */
 #include "run/experiment.h"
 #include "base/error.h"
+#include "task/cost.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What cannot be read is left for rules_check to refuse. */
 static void spell_bench(struct run_rules *r, const char **name)
@@ -72,6 +74,36 @@ static int check_net(const struct setup *s, const struct dataset *d)
     return net_build(&net, s->net, s->net_state, &kernels_ref, d->h, d->w, d->c, 2);
 }
 
+enum { DATA, SPLIT, COST };
+
+/* What is behind the names, while it is open. */
+static int note_content(struct run_rules *r, const struct experiment *x)
+{
+    struct cost cost = {0};
+    const struct split *split = tasks_split(x->train);
+    memset(r->content, 0, sizeof r->content);
+    int err = shelf_content(r->shelf, x->bench.dataset, r->content[DATA]);
+    if (!err && split->by_content)
+        split_content(split, r->content[SPLIT]);
+    if (!err)
+        err = cost_open(&cost, x->data, x->setup.budget.cost);
+    if (!err && !cost_content(&cost, x->data, r->content[COST]))
+        r->content[COST][0] = '\0';
+    cost_release(&cost);
+    return err;
+}
+
+static int rules_identify(void *user, struct settings *out)
+{
+    static const char *const keys[] = {"data" CONTENT_KEY, "data.split" CONTENT_KEY,
+                                       "budget.cost" CONTENT_KEY};
+    const struct run_rules *r = user;
+    for (int i = 0; i < 3; i++)
+        if (*r->content[i])
+            settings_put(out, keys[i], r->content[i], "content");
+    return 0;
+}
+
 static int rules_check(void *user, const struct config_names *names, const struct param_set *set,
                        const char **key)
 {
@@ -90,6 +122,8 @@ static int rules_check(void *user, const struct config_names *names, const struc
         err = experiment_open_tasks(&x);
     if (!err)
         err = check_budget(s, &x.bench, x.train);
+    if (!err)
+        err = note_content(r, &x);
     if (!err) {
         *key = "net";
         err = check_net(s, x.data);
@@ -106,5 +140,5 @@ static int rules_check(void *user, const struct config_names *names, const struc
 struct config_rules run_rules(struct run_rules *own, struct shelf *s)
 {
     *own = (struct run_rules){.shelf = s};
-    return (struct config_rules){own, rules_open, rules_check, rules_close};
+    return (struct config_rules){own, rules_open, rules_check, rules_close, rules_identify};
 }

@@ -3,24 +3,7 @@
 #include "base/error.h"
 #include "method/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-int shots_parse(const char *text, int shots[TEST_SHOTS_MAX])
-{
-    int n = 0;
-    for (const char *at = text; *at || n == 0;) {
-        char *end;
-        long value = strtol(at, &end, 10);
-        if (end == at || value < 1 || value > 1000000 || (*end && *end != ',') ||
-            (*end == ',' && !end[1]) || n == TEST_SHOTS_MAX)
-            return fail(METE_EINVAL, "expected up to %d numbers such as 1,5, got '%s'",
-                        TEST_SHOTS_MAX, text);
-        shots[n++] = (int)value;
-        at = *end ? end + 1 : end;
-    }
-    return n;
-}
 
 /* Meta-batch 32 and validation every 100 steps: reference settings of the released
  * code's last version; under a small budget early, frequent validation is part of
@@ -45,27 +28,6 @@ static const struct param train_params[] = {
                   "shots of the validation supports"),
     {0},
 };
-
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-static int shots_canonical(char text[PARAM_TEXT_SIZE])
-{
-    int shots[TEST_SHOTS_MAX], n = shots_parse(text, shots);
-    size_t used = 0;
-    if (n < 0)
-        return n;
-    qsort(shots, (size_t)n, sizeof *shots, by_number);
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && shots[i] == shots[i - 1])
-            return fail(METE_EINVAL, "%d is there twice", shots[i]);
-        used +=
-            (size_t)snprintf(text + used, PARAM_TEXT_SIZE - used, "%s%d", i ? "," : "", shots[i]);
-    }
-    return 0;
-}
 
 static const struct param test_params[] = {
     PARAM_INT_ROW(struct test_settings, tasks, "tasks", 600, 1, 1e6, "test tasks"),

@@ -24,10 +24,6 @@ struct test_settings {
     char support[PARAM_TEXT_SIZE]; /* a label strategy */
 };
 
-enum { TEST_SHOTS_MAX = 8 };
-/* How many numbers "1,5" holds, or METE_EINVAL. */
-int shots_parse(const char *text, int shots[TEST_SHOTS_MAX]);
-
 struct device_settings {
     int precision; /* 0 tf32, 1 fp32 */
 };

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct shelf {
     struct {
         char *name;
         struct dataset *data;
+        char content[CONTENT_SIZE]; /* "": not asked for yet */
     } * at;
     int n;
 };
@@ -36,29 +38,42 @@ void shelf_close(struct shelf *s)
     free(s);
 }
 
-static int open_new(struct shelf *s, const char *name, const struct dataset **out)
+static int find(struct shelf *s, const char *name, int *at)
 {
     struct dataset *d = NULL;
+    for (*at = 0; *at < s->n; ++*at)
+        if (strcmp(s->at[*at].name, name) == 0)
+            return 0;
     int err = dataset_find(&d, name);
     if (err)
         return err;
     s->at = mem_grow(s->at, (size_t)s->n + 1, sizeof *s->at);
     s->at[s->n].name = mem_string(name);
+    s->at[s->n].content[0] = '\0';
     s->at[s->n++].data = d;
-    *out = d;
     return 0;
 }
 
 int shelf_dataset(struct shelf *s, const char *name, const struct dataset **out)
 {
-    int err = 0, i = 0;
+    int at = 0;
     pthread_mutex_lock(&s->lock);
-    while (i < s->n && strcmp(s->at[i].name, name) != 0)
-        i++;
-    if (i < s->n)
-        *out = s->at[i].data;
-    else
-        err = open_new(s, name, out);
+    int err = find(s, name, &at);
+    if (!err)
+        *out = s->at[at].data;
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+int shelf_content(struct shelf *s, const char *name, char out[CONTENT_SIZE])
+{
+    int at = 0;
+    pthread_mutex_lock(&s->lock);
+    int err = find(s, name, &at);
+    if (!err && !*s->at[at].content)
+        err = dataset_content(s->at[at].data, s->at[at].content);
+    if (!err)
+        snprintf(out, CONTENT_SIZE, "%s", s->at[at].content);
     pthread_mutex_unlock(&s->lock);
     return err;
 }

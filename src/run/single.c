@@ -138,6 +138,25 @@ out:
     return err;
 }
 
+/* A model's own benchmark is that of the data it knows: tests of others might hold what it was
+ * trained on. */
+static int check_data(const char *path, const struct settings *s)
+{
+    struct safetensors *f = NULL;
+    int err = safetensors_open(&f, path);
+    if (err)
+        return err;
+    const char *there = safetensors_meta(f, "data" CONTENT_KEY);
+    const char *here = settings_get(s, "data" CONTENT_KEY), *bench = settings_get(s, "bench");
+    if (there && here && strcmp(there, here) != 0)
+        err = fail(METE_EINVAL,
+                   "%s was trained on another %.*s than there is now: classes to test it on may be "
+                   "some it was trained on; write the benchmark behind it to test it all the same",
+                   path, (int)strcspn(bench, ":"), bench);
+    safetensors_close(f);
+    return err;
+}
+
 /* The settings a model file was trained with, as assignments; *n of them. */
 static int settings_of_model(const char *path, char ***out, int *n)
 {
@@ -248,6 +267,8 @@ int mete_eval(const struct mete_eval_options *o)
     err = shelf_open(&shelf);
     if (!err)
         err = resolve(&s, shelf, NULL, 0, all);
+    if (!err && !o->bench)
+        err = check_data(o->model, &s);
     if (!err)
         err = eval_model(o, shelf, &s);
     for (int i = 0; i < n; i++)

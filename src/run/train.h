@@ -7,6 +7,7 @@
 #ifndef RUN_TRAIN_H
 #define RUN_TRAIN_H
 
+#include "config/config.h"
 #include "run/collection.h"
 #include "run/evaluate.h"
 #include "run/setup.h"
@@ -20,6 +21,7 @@ struct trainer {
     struct evaluation validation;
     uint64_t seed;
     const char *folder;                           /* for checkpoints; NULL: none */
+    const struct settings *settings;              /* what a checkpoint is of; NULL: not kept */
     int (*progress)(void *user, double fraction); /* may be NULL */
     void *user;
     /* state */
@@ -45,8 +47,9 @@ void trainer_release(struct trainer *t);
 
 /* checkpoint.c */
 int checkpoint_write(struct trainer *t);
-/* Where there is one.  One that cannot be used is moved aside with a warning, and
- * t->unusable says that everything must be opened again. */
+/* Where there is one.  That of another run is refused (METE_EINVAL) and left alone.  One that
+ * cannot be used is moved aside with a warning, and t->unusable says that everything must be
+ * opened again. */
 int checkpoint_read(struct trainer *t);
 void checkpoint_remove(const char *folder);
 

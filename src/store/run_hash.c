@@ -6,6 +6,7 @@
  */
 #include "store/run_hash.h"
 #include "base/memory.h"
+#include "data/content.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ struct pair {
     const char *key, *value;
 };
 
-static uint64_t fnv1a(uint64_t hash, const char *text)
+uint64_t run_hash_text(uint64_t hash, const char *text)
 {
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
@@ -39,6 +40,9 @@ static const struct pair later[] = {
 
 static bool as_before(const struct pair *p)
 {
+    if (strcmp(p->key, "data.content") == 0 &&
+        strncmp(p->value, CONTENT_GENERATED, strlen(CONTENT_GENERATED)) == 0)
+        return true; /* the benchmark's name says it all */
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(p->key, later[i].key) == 0)
             return strcmp(p->value, later[i].value) == 0;
@@ -78,8 +82,8 @@ void run_hash(const struct store_run *run, enum run_hash_kind kind, char id[STOR
     for (int i = 0; i < n; i++) {
         if (left_out(pairs[i].key, kind) || as_before(&pairs[i]))
             continue;
-        hash = fnv1a(fnv1a(hash, pairs[i].key), "=");
-        hash = fnv1a(fnv1a(hash, pairs[i].value), "\n");
+        hash = run_hash_text(run_hash_text(hash, pairs[i].key), "=");
+        hash = run_hash_text(run_hash_text(hash, pairs[i].value), "\n");
     }
     free(pairs);
     snprintf(id, STORE_ID_SIZE, "%016" PRIx64, hash);

@@ -1,5 +1,5 @@
 /* schema.c - creating the tables and bringing older files up to date. */
-#include "store/store_sql.h"
+#include "store/store_identity.h"
 
 #ifdef METE_HAVE_SQLITE
 #include "base/statistics.h"
@@ -49,8 +49,18 @@ static const char choice_sql[] = "DROP VIEW IF EXISTS accuracy_best;"
 static const char choice_temp_sql[] = ACCURACY_VIEWS("TEMP VIEW");
 enum { CHOICE_VERSION = 3 };
 
+/* What the files held that older runs name (store_identity.h). */
+static const char contents_sql[] =
+    "CREATE TABLE contents ("
+    "    key TEXT NOT NULL,"  /* data.content, data.split.content, budget.cost.content */
+    "    name TEXT NOT NULL," /* of the dataset, and of the file */
+    "    content TEXT NOT NULL,"
+    "    PRIMARY KEY (key, name)"
+    ") WITHOUT ROWID;";
+enum { CONTENTS_STEP = 3 }; /* from version 3 to 4 */
+
 /* A change of the schema appends the statements that make it. */
-static const void *const steps[] = {schema_sql, measures_sql, choice_sql};
+static const void *const steps[] = {schema_sql, measures_sql, choice_sql, contents_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 
 static int fill_student(struct store *s)
@@ -72,6 +82,8 @@ int schema_upgrade(struct store *s, int from)
 {
     assert(from >= 0 && from < schema_version);
     int err = sql_exec(s, steps[from], "cannot create its tables");
+    if (!err && from == CONTENTS_STEP)
+        err = identity_respell(s);
     return err || from > 0 ? err : fill_student(s);
 }
 #endif

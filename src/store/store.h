@@ -53,7 +53,11 @@ struct store_run {
 };
 
 /* The run's id: a hash of bench, method, labels, net, seed and the settings in
- * the order of their keys.  The same everywhere and for ever. */
+ * the order of their keys.  The same everywhere and for ever.
+ *
+ * Among the settings are words for the content of the files that others name
+ * (data.content, data.split.content, budget.cost.content).  Older databases have none:
+ * there the first content that is planned with is taken for theirs, and left out of ids. */
 void store_run_id(const struct store_run *run, char id[STORE_ID_SIZE]);
 
 /* A table or figure that a suite asks for. */

@@ -1,9 +1,10 @@
 /* store_plan.c - recording a suite and the runs it asks for. */
-#include "store/run_hash.h"
-#include "store/store_sql.h"
+#include "store/store_identity.h"
 
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
+
+#include <string.h>
 
 static int put_settings(struct store *s, int64_t number, const struct store_run *run)
 {
@@ -43,19 +44,23 @@ static int look_up(struct store *s, const struct store_run *run, const char *id,
 static int put_run(struct store *s, const struct store_run *run, char id[STORE_ID_SIZE],
                    int64_t *number)
 {
-    char variant[STORE_ID_SIZE], control[STORE_ID_SIZE];
-    run_hash(run, RUN_HASH_ID, id);
-    int err = look_up(s, run, id, number);
-    if (err || *number)
+    struct run_identity identity;
+    int err = identity_open(&identity, s, run);
+    memcpy(id, identity.id, STORE_ID_SIZE);
+    if (!err)
+        err = look_up(s, run, id, number);
+    if (err || *number) {
+        identity_release(&identity);
         return err;
-    run_hash(run, RUN_HASH_VARIANT, variant);
-    run_hash(run, RUN_HASH_CONTROL, control);
+    }
     err = sql_do(s,
                  "INSERT INTO runs (id, variant, control, bench, dataset, ways, shots, budget,"
                  " method, labels, net, seed)"
                  " VALUES (?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?, ?, ?)",
-                 "tttttiiltttl", id, variant, control, run->bench, run->dataset, run->ways,
-                 run->shots, run->budget, run->method, run->labels, run->net, (int64_t)run->seed);
+                 "tttttiiltttl", id, identity.variant, identity.control, run->bench,
+                 identity.dataset, run->ways, run->shots, run->budget, run->method, run->labels,
+                 run->net, (int64_t)run->seed);
+    identity_release(&identity);
     if (err)
         return err;
     *number = sqlite3_last_insert_rowid(s->db);

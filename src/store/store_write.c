@@ -1,5 +1,5 @@
 /* store_write.c - a run's results, written whole or not at all. */
-#include "store/store_sql.h"
+#include "store/store_identity.h"
 
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
@@ -131,14 +131,18 @@ static int put_test(struct store *s, int64_t run, int number, const struct store
         return fail(METE_EINVAL, "a test at %d shots has no tasks", t->shots);
     struct test_sums sums = sum_up(t);
     char hash[STORE_ID_SIZE];
-    snprintf(hash, sizeof hash, "%016" PRIx64, t->tasks_hash);
-    int err = sql_do(s,
-                     "INSERT INTO tests VALUES"
-                     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                     "litlittdtidddddddddd", run, number, t->model, t->step, t->shots, t->support,
-                     t->bn, t->valid_accuracy, hash, t->n_tasks, sums.after.mean, sums.after.half,
-                     sums.before.mean, sums.before.half, sums.loss, sums.loss_before, sums.weighted,
-                     sums.worst, sums.worse_share, sums.ece);
+    uint64_t tasks_hash = t->tasks_hash;
+    int err = identity_tasks(s, run, &tasks_hash);
+    if (err)
+        return err;
+    snprintf(hash, sizeof hash, "%016" PRIx64, tasks_hash);
+    err = sql_do(s,
+                 "INSERT INTO tests VALUES"
+                 " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 "litlittdtidddddddddd", run, number, t->model, t->step, t->shots, t->support,
+                 t->bn, t->valid_accuracy, hash, t->n_tasks, sums.after.mean, sums.after.half,
+                 sums.before.mean, sums.before.half, sums.loss, sums.loss_before, sums.weighted,
+                 sums.worst, sums.worse_share, sums.ece);
     if (!err)
         err = put_tasks(s, run, number, t);
     return err ? err : put_bins(s, run, number, t);

@@ -76,3 +76,40 @@ void bench_text(const struct bench *b, char *out, size_t size)
         snprintf(budget, sizeof budget, "@%" PRId64, b->budget);
     snprintf(out, size, "%s:%s%ds%s", b->dataset, ways, b->shots, budget);
 }
+
+int shots_parse(const char *text, int shots[TEST_SHOTS_MAX])
+{
+    int n = 0;
+    for (const char *at = text; *at || n == 0;) {
+        char *end;
+        long value = strtol(at, &end, 10);
+        if (end == at || value < 1 || value > 1000000 || (*end && *end != ',') ||
+            (*end == ',' && !end[1]) || n == TEST_SHOTS_MAX)
+            return fail(METE_EINVAL, "expected up to %d numbers such as 1,5, got '%s'",
+                        TEST_SHOTS_MAX, text);
+        shots[n++] = (int)value;
+        at = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+int shots_canonical(char text[PARAM_TEXT_SIZE])
+{
+    int shots[TEST_SHOTS_MAX], n = shots_parse(text, shots);
+    size_t used = 0;
+    if (n < 0)
+        return n;
+    qsort(shots, (size_t)n, sizeof *shots, by_number);
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && shots[i] == shots[i - 1])
+            return fail(METE_EINVAL, "%d is there twice", shots[i]);
+        used +=
+            (size_t)snprintf(text + used, PARAM_TEXT_SIZE - used, "%s%d", i ? "," : "", shots[i]);
+    }
+    return 0;
+}

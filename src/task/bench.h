@@ -8,7 +8,7 @@
 #ifndef TASK_BENCH_H
 #define TASK_BENCH_H
 
-#include "mete.h"
+#include "base/param.h"
 
 struct bench {
     char dataset[512]; /* as dataset_find takes it */
@@ -20,5 +20,11 @@ struct bench {
 int bench_parse(struct bench *out, const char *text);
 /* As bench_parse reads it; all spellings of a benchmark have one text. */
 void bench_text(const struct bench *b, char *out, size_t size);
+
+/* The shots of tests: how many numbers "1,5" holds, or METE_EINVAL. */
+enum { TEST_SHOTS_MAX = 8 };
+int shots_parse(const char *text, int shots[TEST_SHOTS_MAX]);
+/* For the settings table: ascending, no number twice. */
+int shots_canonical(char text[PARAM_TEXT_SIZE]);
 
 #endif

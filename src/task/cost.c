@@ -2,6 +2,7 @@
 #include "task/cost.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,6 +33,18 @@ static bool read_price(const char *text, millionths *out)
 static bool names_file(const char *text)
 {
     return strncmp(text, "class:", 6) == 0 || strncmp(text, "item:", 5) == 0;
+}
+
+bool cost_content(const struct cost *c, const struct dataset *d, char out[CONTENT_SIZE])
+{
+    struct sha256 sum;
+    sha256_init(&sum);
+    if (c->of_class)
+        sha256_add(&sum, c->of_class, (size_t)d->classes * sizeof *c->of_class);
+    if (c->of_item)
+        sha256_add(&sum, c->of_item, (size_t)d->items * sizeof *c->of_item);
+    content_word(&sum, out);
+    return c->of_class || c->of_item;
 }
 
 int cost_canonical(char text[PARAM_TEXT_SIZE])

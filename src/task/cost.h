@@ -3,7 +3,7 @@
 #define TASK_COST_H
 
 #include "base/param.h"
-#include "data/dataset.h"
+#include "data/content.h"
 #include "task/money.h"
 
 struct cost {
@@ -16,6 +16,8 @@ struct cost {
  * or "item:FILE" (a line for each item, in order). */
 int cost_open(struct cost *out, const struct dataset *d, const char *text);
 void cost_release(struct cost *c);
+/* A word for the prices of a file (data/content.h); false where they are of none. */
+bool cost_content(const struct cost *c, const struct dataset *d, char out[CONTENT_SIZE]);
 /* For the settings table: a number as money_text() prints it. */
 int cost_canonical(char text[PARAM_TEXT_SIZE]);
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/param.h"
+#include "base/sha256.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -91,14 +92,20 @@ static int split_shares(const double weight[SPLIT_PARTS], int groups, int seed, 
     return 0;
 }
 
-static int published(const struct dataset *d, bool users, const char *how, uint8_t *part)
+static int read_files(struct split *s, const struct dataset *d, const char *folder, uint8_t *part)
 {
-    if (!users && d->class_split) {
+    s->by_content = true;
+    return split_file_read(d, s->users, folder, part);
+}
+
+static int published(struct split *s, const struct dataset *d, const char *how, uint8_t *part)
+{
+    if (!s->users && d->class_split) {
         memcpy(part, d->class_split, (size_t)d->classes);
         return 0;
     }
     if (*d->path && split_file_exists(d->path))
-        return split_file_read(d, users, d->path, part);
+        return read_files(s, d, d->path, part);
     return fail(METE_EINVAL,
                 "data.split: %s has no '%s' split of its own; give the folder that holds "
                 "train.txt, val.txt and test.txt (or .csv)",
@@ -111,33 +118,56 @@ static int is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int find_parts(const struct dataset *d, bool users, const char *how, int seed, uint8_t *part)
+/* Few users were once shared out as many are: ids of runs must tell the two apart. */
+static bool is_news(int users, const int n[SPLIT_PARTS])
+{
+    static const double before[] = {3000, 200, 200};
+    int then[SPLIT_PARTS];
+    parts_share(before, users, then);
+    return memcmp(then, n, sizeof then) != 0;
+}
+
+static int find_parts(struct split *s, const struct dataset *d, const char *how, int seed,
+                      uint8_t *part)
 {
     static const double few_shot[] = {1000, 200, 423}; /* Omniglot, all 1,623 characters */
     double number[SPLIT_PARTS];
+    bool users = s->users;
     int groups = users ? d->users : d->classes;
     if (strcmp(how, "auto") == 0 && !users && d->class_split)
         how = "published";
     if (strcmp(how, "auto") == 0 && users) {
         int n[SPLIT_PARTS];
         parts_share_users(groups, n);
+        s->by_content = is_news(groups, n);
         parts_draw(n, groups, seed, part);
         return 0;
     }
     if (strcmp(how, "auto") == 0)
         return split_shares(few_shot, groups, seed, part);
     if (strcmp(how, "published") == 0 || strcmp(how, "vinyals") == 0 || strcmp(how, "ravi") == 0)
-        return published(d, users, how, part);
+        return published(s, d, how, part);
     if (read_three(how, '/', number))
         return split_counts(d, number, users, seed, part);
     if (read_three(how, ':', number))
         return split_shares(number, groups, seed, part);
     if (is_folder(how))
-        return split_file_read(d, users, how, part);
+        return read_files(s, d, how, part);
     return fail(METE_EINVAL,
                 "data.split: expected auto, 1000/200/423, 3000:200:200, vinyals, ravi or a folder "
                 "of split files, got '%s'",
                 how);
+}
+
+void split_content(const struct split *s, char out[CONTENT_SIZE])
+{
+    struct sha256 sum;
+    sha256_init(&sum);
+    for (int p = 0; p < SPLIT_PARTS; p++) {
+        sha256_add(&sum, &s->n[p], sizeof s->n[p]);
+        sha256_add(&sum, s->group[p], (size_t)s->n[p] * sizeof **s->group);
+    }
+    content_word(&sum, out);
 }
 
 int split_canonical(char how[PARAM_TEXT_SIZE])
@@ -161,11 +191,11 @@ int split_make(struct split *out, const struct dataset *d, bool users, const cha
     int groups = users ? d->users : d->classes;
     uint8_t *part = mem_array((size_t)groups + 1, 1);
     memset(part, SPLIT_PARTS, (size_t)groups);
-    int err = find_parts(d, users, how, seed, part);
-    if (!err) {
-        out->users = users;
+    out->users = users;
+    out->by_content = false;
+    int err = find_parts(out, d, how, seed, part);
+    if (!err)
         list_parts(out, part, groups);
-    }
     free(part);
     return err;
 }

@@ -15,18 +15,22 @@
 #define TASK_SPLIT_H
 
 #include "base/param.h"
+#include "data/content.h"
 #include "data/parts.h"
 
 enum { SPLIT_PARTS = PARTS }; /* enum dataset_split */
 
 struct split {
     bool users;                  /* groups are users, else classes */
+    bool by_content;             /* the setting does not say it all: files do */
     int n[SPLIT_PARTS];          /* groups of each part */
     int32_t *group[SPLIT_PARTS]; /* ascending */
 };
 
 int split_make(struct split *out, const struct dataset *d, bool users, const char *how, int seed);
 void split_release(struct split *s);
+/* A word for which group is in which part (data/content.h). */
+void split_content(const struct split *s, char out[CONTENT_SIZE]);
 /* For the settings table: three numbers as short as they can be written. */
 int split_canonical(char how[PARAM_TEXT_SIZE]);
 

@@ -81,12 +81,18 @@ static void rules_close(void *user, struct param_set *set)
     r->training.close(r->training.user, set);
 }
 
+static int rules_identify(void *user, struct settings *out)
+{
+    struct theory_rules *r = user;
+    return r->training.identify(r->training.user, out);
+}
+
 static struct config_rules rules_with(void *own, struct shelf *shelf, const struct param *table)
 {
     struct theory_rules *r = own;
     r->training = run_rules(&r->run, shelf);
     r->table = table;
-    return (struct config_rules){r, rules_open, rules_check, rules_close};
+    return (struct config_rules){r, rules_open, rules_check, rules_close, rules_identify};
 }
 
 static struct config_rules stability_rules(void *own, struct shelf *shelf)
@@ -137,7 +143,7 @@ static struct mete_study study_of(const struct settings *s, const struct theory_
     char **set = mem_array((size_t)s->n + 1, sizeof *set);
     int n = 0;
     for (int i = 0; i < s->n; i++)
-        if (!of_theory(&s->at[i]) && !names_plug_in(&s->at[i]))
+        if (!of_theory(&s->at[i]) && !names_plug_in(&s->at[i]) && !is_content_key(s->at[i].key))
             set[n++] = mem_print("%s=%s", s->at[i].key, s->at[i].value);
     return (struct mete_study){.bench = settings_get(s, "bench"),
                                .method = settings_get(s, "method"),

@@ -77,8 +77,17 @@ static void rules_close(void *user, struct param_set *set)
     set->sections = 0;
 }
 
+static int rules_identify(void *user, struct settings *out)
+{
+    (void)user;
+    if (strncmp(settings_get(out, "bench"), "files", 5) == 0)
+        settings_put(out, "data.content", "abc", "content of files");
+    return 0;
+}
+
 static struct test_rules state;
-static const struct config_rules rules = {&state, rules_open, rules_check, rules_close};
+static const struct config_rules rules = {&state, rules_open, rules_check, rules_close,
+                                          rules_identify};
 
 TEST(assignments_alone_resolve_with_every_default_and_origin)
 {
@@ -104,6 +113,27 @@ TEST(assignments_alone_resolve_with_every_default_and_origin)
     CHECK_OK(config_apply(&s, &again));
     CHECK_NEAR(method.lr, 0.1, 0);
     settings_release(&s);
+}
+
+TEST(content_that_is_asked_for_must_be_there)
+{
+    const char *set[] = {"bench=files:5w-1s@2K", "data.content=abc", NULL};
+    struct settings s = {0};
+    CHECK_OK(config_resolve(&s, set, &rules));
+    CHECK_STR(settings_get(&s, "data.content"), "abc");
+    struct param_set none = {0};
+    struct test_method method;
+    struct test_train train;
+    param_set_add(&none, "", train_params, &train);
+    param_set_add(&none, "method", climb_params, &method);
+    CHECK_OK(config_apply(&s, &none)); /* it is no setting */
+    settings_release(&s);
+    set[1] = "data.content=abd";
+    CHECK_EQ(config_resolve(&s, set, &rules), METE_EINVAL);
+    CHECK_STR(mete_errmsg(), "--set: data.content: asked for is abd, and there is abc");
+    set[0] = "bench=glyphs:5w-1s@2K";
+    CHECK_EQ(config_resolve(&s, set, &rules), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "there is none");
 }
 
 static const char *write_suite(const char *text)
@@ -272,7 +302,8 @@ TEST(a_missing_file_is_named)
 }
 
 TESTS(T(assignments_alone_resolve_with_every_default_and_origin),
-      T(a_suite_is_the_product_of_its_axes), T(set_wins_over_the_file_and_seeds_can_be_replaced),
+      T(content_that_is_asked_for_must_be_there), T(a_suite_is_the_product_of_its_axes),
+      T(set_wins_over_the_file_and_seeds_can_be_replaced),
       T(bad_suites_are_refused_with_line_and_column), T(bad_set_is_refused_when_no_run_has_it),
       T(a_missing_file_is_named))
 #else
@@ -283,5 +314,5 @@ TEST(without_libyaml_the_package_is_named)
     CHECK_HAS(mete_errmsg(), "libyaml-dev");
 }
 TESTS(T(assignments_alone_resolve_with_every_default_and_origin),
-      T(without_libyaml_the_package_is_named))
+      T(content_that_is_asked_for_must_be_there), T(without_libyaml_the_package_is_named))
 #endif

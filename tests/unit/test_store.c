@@ -98,8 +98,10 @@ TEST(the_id_depends_on_every_setting_but_not_on_order_or_origin)
     } later[] = {{"train.relabel", "no", "yes"},
                  {"train.resplit", "no", "yes"},
                  {"train.patience", "0", "10"},
-                 {"method.absent", "origin", "left-out"}};
-    for (int i = 0; i < 2 * 4; i++) { /* settings that came later */
+                 {"method.absent", "origin", "left-out"},
+                 {"data.content", "generated-1-0123456789abcdef", "0123456789abcdef"}};
+    const int cases = 2 * (int)(sizeof later / sizeof *later);
+    for (int i = 0; i < cases; i++) { /* settings that came later */
         run.settings = (const struct store_setting[]){
             {"inner.lr", "0.1", ""},
             {"train.steps", "1000", ""},
@@ -573,7 +575,8 @@ TEST(an_older_file_can_be_read_and_is_brought_up_to_date_by_writing)
     CHECK_OK(store_open(&s, path, STORE_WRITE));
     CHECK_OK(fixture_fill(s, 3, &f));
     CHECK_OK(sql_exec(s,
-                      "DROP TABLE measures; DROP VIEW accuracy_best; DROP VIEW accuracy_seeds;"
+                      "DROP TABLE measures; DROP TABLE contents; DROP VIEW accuracy_best; DROP "
+                      "VIEW accuracy_seeds;"
                       "CREATE VIEW accuracy_seeds AS SELECT 0 AS valid_accuracy;"
                       "CREATE VIEW accuracy_best AS SELECT * FROM accuracy_seeds;"
                       "PRAGMA user_version = 1",
