@@ -672,6 +672,30 @@ TEST(the_same_scores_where_memory_is_short_or_calls_are_large)
     scene_close(&large);
 }
 
+/* Skill is highest after update 16: validations at 20, 24, ... bring nothing better. */
+TEST(training_stops_when_validations_bring_nothing_better)
+{
+    static const struct {
+        const char *patience;
+        int last;
+    } stops[] = {{"train.patience=1", 20}, {"train.patience=3", 28}, {"train.patience=0", 30}};
+    for (int i = 0; i < 3; i++) {
+        const char *sets[] = {"train.steps=30",     "train.meta_batch=4", "train.validate_every=4",
+                              "train.val_tasks=40", "train.val_shots=2",  "test.tasks=5",
+                              "test.query=3",       stops[i].patience,    NULL};
+        struct scene s = scene_of(0);
+        s.sets = sets;
+        CHECK_OK(scene_run(&s));
+        const struct store_results *r = &s.results.all;
+        CHECK_EQ(r->best_step, 16);
+        CHECK_EQ(r->steps, stops[i].last);
+        CHECK_EQ(r->checkpoints[r->n_checkpoints - 1].step, stops[i].last);
+        CHECK_EQ(r->tests[r->n_tests - 1].step, stops[i].last);
+        CHECK_EQ(s.stub.taught.n, 4 * stops[i].last);
+        scene_close(&s);
+    }
+}
+
 TEST(a_run_that_diverges_says_so)
 {
     struct scene nan = scene_of(0), bad = scene_of(0), late = scene_of(0);
@@ -702,4 +726,5 @@ TESTS(T(every_validation_is_computed_again),
       T(runs_show_their_learner_the_same_as_always),
       T(labels_are_chosen_from_pools_of_training_tasks), T(progress_goes_from_nothing_to_all),
       T(a_run_that_was_stopped_goes_on_to_the_same_results), T(models_are_saved_as_they_are_scored),
-      T(the_same_scores_where_memory_is_short_or_calls_are_large), T(a_run_that_diverges_says_so))
+      T(the_same_scores_where_memory_is_short_or_calls_are_large),
+      T(training_stops_when_validations_bring_nothing_better), T(a_run_that_diverges_says_so))
