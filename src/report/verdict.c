@@ -161,12 +161,13 @@ static void add_elsewhere(struct text *t, const struct contests *c)
 
 static void add_leaders(struct text *t, const struct contests *c)
 {
-    bool several = false, rivals = false;
+    bool rivals = false;
     const struct contest *before = NULL;
+    int tests = 0; /* those of the first kind, which the sentence names */
     for (int i = 0; i < c->n; i++) {
         const struct contest *x = &c->at[i];
         rivals |= x->other != NULL;
-        several |= !same_test(x, &c->at[0]);
+        tests += same_test(x, &c->at[0]);
         if (!same_test(x, &c->at[0]))
             continue;
         bool in_short = before && goes_on(before, x);
@@ -178,7 +179,7 @@ static void add_leaders(struct text *t, const struct contests *c)
         before = x;
     }
     text_add(t, ".");
-    if (several && rivals)
+    if (c->n > tests + 1 && rivals)
         add_elsewhere(t, c);
 }
 
