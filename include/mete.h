@@ -44,6 +44,8 @@ const char *mete_version(void);
 const char *mete_errmsg(void);      /* the last failure of this thread, one sentence */
 const char *mete_errname(int code); /* "EINVAL" */
 const char *mete_errtext(int code); /* "invalid argument or setting" */
+/* Of the n known words, the one that `word` may be a misspelling of; NULL if none is near. */
+const char *mete_nearest(const char *word, const char *const *known, int n);
 
 /* ---- log and progress ---- */
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,43 +70,54 @@ static bool same_key(const char *a, const char *b)
     return *a == *b;
 }
 
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that turn a into b, whatever the
+ * case of the letters. */
 static int edit_distance(const char *a, const char *b)
 {
     enum { LIMIT = 64 };
-    size_t n = strlen(a), m = strlen(b);
-    if (n >= LIMIT || m >= LIMIT)
+    int n = (int)strlen(a), m = (int)strlen(b), rows[3][LIMIT + 1];
+    if (n > LIMIT || m > LIMIT)
         return LIMIT;
-    int row[LIMIT];
-    for (size_t j = 0; j <= m; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= m; j++) {
-            int above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-            if (above + 1 < best)
-                best = above + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = above;
-            row[j] = best;
+    for (int i = 0; i <= n; i++) {
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            if (i == 0) {
+                row[j] = j;
+                continue;
+            }
+            char x = (char)tolower(a[i - 1]), y = (char)tolower(b[j - 1]);
+            row[j] = least(above[j - 1] + (x != y), least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && x == tolower(b[j - 2]) && tolower(a[i - 2]) == y)
+                row[j] = least(row[j], before[j - 2] + 1);
         }
     }
-    return row[m];
+    return rows[n % 3][m];
 }
 
 const char *nearest_word(const char *word, const char *const *candidates, int n)
 {
     const char *best = NULL;
-    int best_distance = (int)strlen(word) / 2 + 1; /* farther than this helps nobody */
+    int length = (int)strlen(word), best_distance = length / 3 + 1; /* farther helps nobody */
     for (int i = 0; i < n; i++) {
-        int d = edit_distance(word, candidates[i]);
+        bool begun = length > 1 && strncasecmp(word, candidates[i], (size_t)length) == 0;
+        int d = begun ? 1 : edit_distance(word, candidates[i]);
         if (d < best_distance) {
             best_distance = d;
             best = candidates[i];
         }
     }
     return best;
+}
+
+const char *mete_nearest(const char *word, const char *const *known, int n)
+{
+    return nearest_word(word, known, n);
 }
 
 int fail_unknown(const char *kind, const char *name, const char *const *candidates, int n)
@@ -190,6 +202,23 @@ static int choice_index(const char *choices, const char *text)
     return -1;
 }
 
+/* "reuse: expected epochs|draw, got 'epoch'; did you mean 'epochs'?" */
+static int unknown_choice(const char *choices, const char *key, const char *text)
+{
+    enum { MOST = 32 };
+    char copy[512];
+    const char *word[MOST];
+    int n = 0;
+    snprintf(copy, sizeof copy, "%s", choices);
+    for (char *save = NULL, *at = strtok_r(copy, "|", &save); at && n < MOST;
+         at = strtok_r(NULL, "|", &save))
+        word[n++] = at;
+    const char *near = nearest_word(text, word, n);
+    return near ? fail(METE_EINVAL, "%s: expected %s, got '%s'; did you mean '%s'?", key, choices,
+                       text, near)
+                : fail(METE_EINVAL, "%s: expected %s, got '%s'", key, choices, text);
+}
+
 static int parse_bool(const char *text)
 {
     static const char *const yes[] = {"yes", "true", "on", "1"};
@@ -262,7 +291,7 @@ int param_store(const struct param *row, void *state, const char *key, const cha
         return 0;
     case PARAM_CHOICE:
         if ((value = choice_index(row->choices, text)) < 0)
-            return fail(METE_EINVAL, "%s: expected %s, got '%s'", key, row->choices, text);
+            return unknown_choice(row->choices, key, text);
         *(int *)field(row, state) = value;
         return 0;
     case PARAM_TEXT:

@@ -172,7 +172,7 @@ static void print_table(const struct bound_format *f, const struct bound_row *ro
     }
     print_verdict(&rows[n - 1]);
     if (vacuous)
-        printf("vacuous: above M, so that any method on any data satisfies it\n");
+        puts("vacuous: the bound is above M, so any method on any data satisfies it");
 }
 
 void bound_print(const struct bound_format *f, const struct bound_row *rows, int n)

@@ -3,7 +3,6 @@
  * Every number of the setting is an option, and every option that holds a number
  * can be swept; one table names them all.
  */
-#include "cli.h"
 #include "commands.h"
 #include "bound_print.h"
 
@@ -11,88 +10,123 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: mete bound --method METHOD --n N [--m M] [options]\n"
-    "       mete bound --method METHOD --budget B [--query Q] [options]\n"
-    "\n"
-    "How far the risk on new tasks can lie above the meta-training objective, with\n"
-    "probability 1 - delta, by the stability of the method (docs/theory.md).\n"
-    "\n"
-    "  --method METHOD     maml, fomaml, protonet: held-out estimator; reptile, fedavg: empirical\n"
-    "  --n N               training tasks\n"
-    "  --m M               points per task (with --budget: at least so many)\n"
-    "  --delta D           the bound may fail with this probability (0.05)\n"
-    "  --M M               the loss lies in [0, M] (1)\n"
-    "  --loss-seen X       the largest loss met; refused if above M\n"
-    "  --rescale           restate the lemma for a loss in [0, M] instead of [0, 1]\n"
-    "  --tight             use the best gamma at or above the one given (matters when gamma c is\n"
-    "                      near 0, where the bound as printed grows without limit)\n"
-    "\n"
-    "The outer loop, over tasks; each option also as --inner-..., over the points of a task:\n"
-    "  --outer-L X         Lipschitz constant: the largest gradient norm (1)\n"
-    "  --outer-gamma X     smoothness: the largest curvature (1)\n"
-    "  --outer-T N         steps (1)\n"
-    "  --outer-c X         step sizes are at most c/t (1, or lr times T)\n"
-    "  --outer-lr X        step sizes are constant, so that c = lr T\n"
-    "  --outer-batch N     tasks or points that a step sees (1)\n"
-    "  --outer-adam        the optimiser is Adam, which the theory does not cover\n"
-    "  --outer-beta X      the stability itself, where it is known or measured\n"
-    "\n"
-    "  --budget B          the n and m that minimise the bound when n tasks of m labels cost\n"
-    "                      n (m + query + task-cost) labels\n"
-    "  --query Q           labels a task needs besides the m of its support (0)\n"
-    "  --task-cost X       what a task costs besides its labels, in labels (0)\n"
-    "  --sweep NAME=FROM:TO[:log|lin][:POINTS]\n"
-    "                      a row for each value of any option above; twice for a grid\n"
-    "  --csv, --json       rows for a program instead of a table\n"
-    "\n"
-    "examples:\n"
-    "  mete bound --method maml --n 30000 --outer-L 0.3 --outer-T 500\n"
-    "  mete bound --method reptile --m 10 --sweep n=10:1e6:log --csv\n"
-    "  mete bound --method reptile --budget 300000 --inner-T 10 --inner-lr 0.01\n";
+struct values {
+    struct bound_row row;
+    const char *method;
+    struct text_list sweeps;
+    bool csv, json;
+};
+
+/* Every OPT_REAL can be swept. */
+static const struct option options[] = {
+    OPTION_TEXT(struct values, method, "--method", "METHOD",
+                "maml, fomaml, protonet (held-out estimator), reptile or fedavg (empirical)"),
+    OPTION_REAL(struct values, row.s.n, "--n", "N", "training tasks"),
+    OPTION_REAL(struct values, row.s.m, "--m", "M",
+                "points per task (with --budget: at least this many)"),
+    OPTION_REAL(struct values, row.s.delta, "--delta", "D",
+                "the bound fails with at most this probability (default 0.05)"),
+    OPTION_REAL(struct values, row.s.max_loss, "--M", "M", "the loss lies in [0, M] (default 1)"),
+    OPTION_REAL(struct values, row.s.loss_seen, "--loss-seen", "X",
+                "the largest loss seen; refused if it is above M"),
+    OPTION_REAL(struct values, row.s.outer.lipschitz, "--outer-L", "X",
+                "outer loop: Lipschitz constant, the largest gradient norm (default 1)"),
+    OPTION_REAL(struct values, row.s.outer.smooth, "--outer-gamma", "X",
+                "outer loop: smoothness, the largest curvature (default 1)"),
+    OPTION_REAL(struct values, row.s.outer.steps, "--outer-T", "N",
+                "outer loop: steps (default 1)"),
+    OPTION_REAL(struct values, row.s.outer.c, "--outer-c", "X",
+                "outer loop: step sizes are at most c/t (default 1, or lr times T)"),
+    OPTION_REAL(struct values, row.s.outer.lr, "--outer-lr", "X",
+                "outer loop: a constant step size, so that c = lr T"),
+    OPTION_REAL(struct values, row.s.outer.batch, "--outer-batch", "N",
+                "outer loop: tasks that a step sees (default 1)"),
+    OPTION_REAL(struct values, row.s.outer.beta, "--outer-beta", "X",
+                "outer loop: the stability itself, if known or measured"),
+    OPTION_REAL(struct values, row.s.inner.lipschitz, "--inner-L", "X",
+                "inner loop: Lipschitz constant, the largest gradient norm (default 1)"),
+    OPTION_REAL(struct values, row.s.inner.smooth, "--inner-gamma", "X",
+                "inner loop: smoothness, the largest curvature (default 1)"),
+    OPTION_REAL(struct values, row.s.inner.steps, "--inner-T", "N",
+                "inner loop: steps (default 1)"),
+    OPTION_REAL(struct values, row.s.inner.c, "--inner-c", "X",
+                "inner loop: step sizes are at most c/t (default 1, or lr times T)"),
+    OPTION_REAL(struct values, row.s.inner.lr, "--inner-lr", "X",
+                "inner loop: a constant step size, so that c = lr T"),
+    OPTION_REAL(struct values, row.s.inner.batch, "--inner-batch", "N",
+                "inner loop: points of a task that a step sees (default 1)"),
+    OPTION_REAL(struct values, row.s.inner.beta, "--inner-beta", "X",
+                "inner loop: the stability itself, if known or measured"),
+    OPTION_REAL(struct values, row.budget, "--budget", "B",
+                "find the n and m with the least bound when n tasks of m labels cost n (m + query "
+                "+ task-cost) labels"),
+    OPTION_REAL(struct values, row.query, "--query", "Q",
+                "labels of a task besides the m of its support (default 0)"),
+    OPTION_REAL(struct values, row.task_cost, "--task-cost", "X",
+                "cost of a task besides its labels, in labels (default 0)"),
+    OPTION_FLAG(struct values, row.s.outer.adam, "--outer-adam",
+                "the outer optimiser is Adam, which the theory does not cover"),
+    OPTION_FLAG(struct values, row.s.inner.adam, "--inner-adam",
+                "the inner optimiser is Adam, which the theory does not cover"),
+    OPTION_FLAG(struct values, row.s.rescale, "--rescale",
+                "restate the lemma for a loss in [0, M] instead of [0, 1]"),
+    OPTION_FLAG(struct values, row.s.tight, "--tight",
+                "use the best gamma at or above the one given (it matters when gamma c is near 0, "
+                "where the printed bound grows without limit)"),
+    OPTION_LIST(struct values, sweeps, "--sweep", "NAME=FROM:TO[:log|lin][:POINTS]",
+                "one row for each value of an option above; give it twice for a grid"),
+    OPTION_FLAG(struct values, csv, "--csv", "print the rows as CSV"),
+    OPTION_FLAG(struct values, json, "--json", "print the rows as JSON"),
+    {0},
+};
 
 enum { SWEEPS = 2, SWEEP_POINTS = 21, ROWS_MAX = 100000 };
 
-/* The numbers of a request: option "--NAME", and what --sweep calls NAME. */
-static const struct number {
-    const char *option;
-    size_t offset;
-    bool whole; /* a sweep rounds it */
-} numbers[] = {
-#define AT(field) offsetof(struct bound_row, field)
-    {"--n", AT(s.n), true},
-    {"--m", AT(s.m), true},
-    {"--delta", AT(s.delta), false},
-    {"--M", AT(s.max_loss), false},
-    {"--loss-seen", AT(s.loss_seen), false},
-    {"--outer-L", AT(s.outer.lipschitz), false},
-    {"--outer-gamma", AT(s.outer.smooth), false},
-    {"--outer-c", AT(s.outer.c), false},
-    {"--outer-T", AT(s.outer.steps), true},
-    {"--outer-lr", AT(s.outer.lr), false},
-    {"--outer-batch", AT(s.outer.batch), true},
-    {"--outer-beta", AT(s.outer.beta), false},
-    {"--inner-L", AT(s.inner.lipschitz), false},
-    {"--inner-gamma", AT(s.inner.smooth), false},
-    {"--inner-c", AT(s.inner.c), false},
-    {"--inner-T", AT(s.inner.steps), true},
-    {"--inner-lr", AT(s.inner.lr), false},
-    {"--inner-batch", AT(s.inner.batch), true},
-    {"--inner-beta", AT(s.inner.beta), false},
-    {"--budget", AT(budget), true},
-    {"--query", AT(query), true},
-    {"--task-cost", AT(task_cost), false},
-#undef AT
-};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-static double *number_in(struct bound_row *row, const struct number *n)
+/* The number of `row` that an option sets. */
+static double *number_in(struct bound_row *row, const struct option *o)
 {
-    return (double *)((char *)row + n->offset);
+    return (double *)((char *)row + (o->offset - offsetof(struct values, row)));
+}
+
+/* Whether a sweep of it goes over whole numbers. */
+static bool is_whole(const struct option *o)
+{
+    static const char *const names[] = {"--n",       "--m",           "--outer-T", "--outer-batch",
+                                        "--inner-T", "--inner-batch", "--budget",  "--query"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], o->name) == 0)
+            return true;
+    return false;
+}
+
+/* The option that --sweep calls `name`. */
+static const struct option *find_number(const char *name, size_t length)
+{
+    for (const struct option *o = options; o->name; o++)
+        if (o->kind == OPT_REAL && strlen(o->name) == length + 2 &&
+            strncmp(o->name + 2, name, length) == 0)
+            return o;
+    return NULL;
+}
+
+static int unknown_number(const char *text, size_t length)
+{
+    const char *known[sizeof options / sizeof *options];
+    char name[64];
+    int n = 0;
+    for (const struct option *o = options; o->name; o++)
+        if (o->kind == OPT_REAL)
+            known[n++] = o->name + 2;
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    const char *near = mete_nearest(name, known, n);
+    return near
+               ? cli_usage("--sweep %s: no number named '%s'; did you mean '%s'?", text, name, near)
+               : cli_usage("--sweep %s: no number named '%s'; 'mete bound --help' lists them", text,
+                           name);
 }
 
 struct sweep {
-    const struct number *number; /* NULL: none */
+    const struct option *number; /* NULL: none */
     double from, to;
     bool log;
     int points;
@@ -122,13 +156,9 @@ static int read_spacing(struct sweep *s, const char *text, char *rest)
 static int read_sweep(struct sweep *s, const char *text)
 {
     size_t length = strcspn(text, "=");
-    for (int i = 0; i < NUMBERS && !s->number; i++)
-        if (strlen(numbers[i].option) == length + 2 &&
-            strncmp(numbers[i].option + 2, text, length) == 0)
-            s->number = &numbers[i];
+    s->number = find_number(text, length);
     if (!s->number)
-        return cli_usage("--sweep %s: no number named '%.*s'; --help lists them", text, (int)length,
-                         text);
+        return unknown_number(text, length);
     char copy[128], *at = copy, *end;
     if (text[length] != '=' || strlen(text) >= sizeof copy)
         return cli_usage("--sweep %s: expected NAME=FROM:TO[:log|lin][:POINTS]", text);
@@ -151,7 +181,7 @@ static double sweep_value(const struct sweep *s, int i)
                           : s->from + t * (s->to - s->from);
     if (i == 0 || i == s->points - 1)
         value = i ? s->to : s->from;
-    return s->number->whole ? round(value) : value;
+    return is_whole(s->number) ? round(value) : value;
 }
 
 /* One evaluated row; c is left to the step size where only that is given. */
@@ -199,31 +229,28 @@ static int evaluate_all(const struct bound_row *base, const struct sweep sweeps[
     return 0;
 }
 
-static int check_request(const struct bound_row *base, const struct text_list *words,
-                         const struct text_list *sweep_texts, const char *method)
+static int check_request(const struct values *v)
 {
-    if (words->n)
-        return cli_usage("bound takes no argument '%s'; --help shows its options", words->at[0]);
-    if (!method)
+    if (!v->method)
         return cli_usage("bound needs --method: maml, fomaml, protonet, reptile or fedavg");
-    if (sweep_texts->n > SWEEPS)
+    if (v->sweeps.n > SWEEPS)
         return cli_usage("--sweep may be given once or twice");
-    if (!isnan(base->budget) && base->s.n != 0)
-        return cli_usage("--n and --budget exclude each other: a budget chooses n");
-    if (!(base->query >= 0))
-        return cli_usage("--query must be at least 0, got %g", base->query);
+    if (!isnan(v->row.budget) && v->row.s.n != 0)
+        return cli_usage("give --n or --budget, not both: with a budget, n is computed");
+    if (!(v->row.query >= 0))
+        return cli_usage("--query must be at least 0, got %g", v->row.query);
     return 0;
 }
 
-static int run(struct bound_row *base, struct bound_format *format,
-               const struct text_list *sweep_texts)
+static int print_rows(struct bound_row *base, struct bound_format *format,
+                      const struct text_list *sweep_texts)
 {
     struct sweep sweeps[SWEEPS] = {{.points = 1}, {.points = 1}};
     for (int i = 0; i < sweep_texts->n; i++) {
         int err = read_sweep(&sweeps[i], sweep_texts->at[i]);
         if (err)
             return err;
-        format->swept[i] = sweeps[i].number->option + 2;
+        format->swept[i] = sweeps[i].number->name + 2;
     }
     long total = (long)sweeps[0].points * sweeps[1].points;
     if (total > ROWS_MAX)
@@ -238,34 +265,35 @@ static int run(struct bound_row *base, struct bound_format *format,
     return err;
 }
 
-int cmd_bound(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
-    struct bound_row base = {.s = mete_bound_defaults(), .budget = NAN};
+    struct values v = {.row = {.s = mete_bound_defaults(), .budget = NAN}};
     struct bound_format format = {0};
-    struct text_list words = {0}, sweep_texts = {0};
-    bool csv = false, json = false;
-    base.s.outer.c = base.s.inner.c = NAN; /* not given */
-    struct option_row options[NUMBERS + 9] = {
-        {"--method", OPT_TEXT, &format.method},
-        {"--rescale", OPT_FLAG, &base.s.rescale},
-        {"--tight", OPT_FLAG, &base.s.tight},
-        {"--outer-adam", OPT_FLAG, &base.s.outer.adam},
-        {"--inner-adam", OPT_FLAG, &base.s.inner.adam},
-        {"--sweep", OPT_LIST, &sweep_texts},
-        {"--csv", OPT_FLAG, &csv},
-        {"--json", OPT_FLAG, &json},
-    };
-    for (int i = 0; i < NUMBERS; i++)
-        options[8 + i] =
-            (struct option_row){numbers[i].option, OPT_REAL, number_in(&base, &numbers[i])};
-    int err = cli_options(argc, argv, usage, options, &words);
+    struct text_list words = {0};
+    v.row.s.outer.c = v.row.s.inner.c = NAN; /* not given */
+    int err = cli_options(self, argc, argv, &v, &words);
     if (!err)
-        err = check_request(&base, &words, &sweep_texts, format.method);
+        err = check_request(&v);
     if (err)
         return err;
-    err = mete_bound_method(format.method, &base.s.estimator);
+    err = mete_bound_method(v.method, &v.row.s.estimator);
     if (err)
         return cli_failed(err);
-    format.kind = json ? BOUND_JSON : csv ? BOUND_CSV : BOUND_TABLE;
-    return run(&base, &format, &sweep_texts);
+    format.method = v.method;
+    format.kind = v.json ? BOUND_JSON : v.csv ? BOUND_CSV : BOUND_TABLE;
+    return print_rows(&v.row, &format, &v.sweeps);
 }
+
+const struct command command_bound = {
+    .name = "bound",
+    .summary = "compute the theory's bound for n tasks of m points",
+    .about = "Computes how far the risk on new tasks can lie above the meta-training objective, "
+             "with probability 1 - delta, from the stability of the method (docs/theory.md).  "
+             "Give --n and, for reptile and fedavg, --m; or give --budget to find the best n and "
+             "m.",
+    .options = options,
+    .examples = "mete bound --method maml --n 30000 --outer-L 0.3 --outer-T 500\n"
+                "mete bound --method reptile --m 10 --sweep n=10:1e6:log --csv\n"
+                "mete bound --method reptile --budget 300000 --inner-T 10 --inner-lr 0.01\n",
+    .run = run,
+};

@@ -1,33 +1,28 @@
 /* cmd_drift.c - mete drift: Reptile's update beside the gradient it approximates. */
-#include "cli.h"
 #include "commands.h"
 #include "study_options.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-static const char usage[] =
-    "usage: mete drift BENCH [options]\n"
-    "\n"
-    "Reptile moves its weights by u = theta(0) - theta(T), where T inner steps lead.  The paper's\n"
-    "appendix A argues that this approximates the gradient G of the empirical transfer risk.  "
-    "Here\n"
-    "is how well, for inner step sizes and numbers of steps (docs/theory.md):\n"
-    "\n"
-    "  cosine      between u and G; 1: the same direction\n"
-    "  deviation   |u/(lr T) - G| / |G|\n"
-    "  |u/lr-G|    relative to |G|, and beside it the appendix's bound on it\n"
-    "  left        of u/lr - G after the appendix's expression for it, and after the second-order\n"
-    "              one, relative to |G|\n"
-    "\n"
-    "  --lr A,B,...    inner step sizes (0.0001,0.001,0.01,0.1)\n"
-    "  --steps A,B,... numbers of inner steps (1,2,5,10)\n"
-    "  --trained       at the weights that Reptile learns from the tasks, not the initial "
-    "ones\n" STUDY_USAGE "  --csv, --json   rows for a program instead of a table\n"
-    "\n"
-    "example:\n"
-    "  mete drift glyphs:5w-5s --tasks 50 --net mlp --device ref64 --probed 10\n";
+struct values {
+    struct study_values study; /* first: its options are at the same places */
+    const char *lr, *steps;
+    bool trained, csv, json;
+};
+
+static const struct option options[] = {
+    OPTION_TEXT(struct values, lr, "--lr", "A,B,...",
+                "inner step sizes (default 0.0001,0.001,0.01,0.1)"),
+    OPTION_TEXT(struct values, steps, "--steps", "A,B,...",
+                "numbers of inner steps (default 1,2,5,10)"),
+    OPTION_FLAG(struct values, trained, "--trained",
+                "at the weights that Reptile learns from the tasks, not at the initial ones"),
+    STUDY_OPTIONS,
+    OPTION_FLAG(struct values, csv, "--csv", "print the rows as CSV"),
+    OPTION_FLAG(struct values, json, "--json", "print the rows as JSON"),
+    {0},
+};
 
 enum { LIST_MAX = 64 };
 
@@ -52,18 +47,19 @@ static int read_list(const char *option, const char *text, double out[LIST_MAX])
 
 static const struct column {
     const char *name, *title;
+    int width;
     size_t offset;
 } columns[] = {
 #define AT(field) offsetof(struct mete_drift, field)
-    {"cosine", "cosine", AT(cosine)},
-    {"cosine_half", "+-", AT(cosine_half)},
-    {"deviation", "deviation", AT(deviation)},
-    {"deviation_half", "+-", AT(deviation_half)},
-    {"raw", NULL, AT(raw)},
-    {"summed", "|u/lr-G|", AT(summed)},
-    {"bound", "bound", AT(bound)},
-    {"left_printed", "left", AT(left_printed)},
-    {"left_second", "left 2nd", AT(left_second)},
+    {"cosine", "cosine", 8, AT(cosine)},
+    {"cosine_half", "±", 8, AT(cosine_half)},
+    {"deviation", "deviation", 10, AT(deviation)},
+    {"deviation_half", "±", 8, AT(deviation_half)},
+    {"raw", NULL, 0, AT(raw)},
+    {"summed", "|u/lr-G|", 9, AT(summed)},
+    {"bound", "bound", 8, AT(bound)},
+    {"left_printed", "rest", 8, AT(left_printed)},
+    {"left_second", "rest 2nd", 9, AT(left_second)},
 #undef AT
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -73,18 +69,19 @@ static double value_of(const struct mete_drift *row, int column)
     return *(const double *)((const char *)row + columns[column].offset);
 }
 
+/* Eight numbers beside lr and steps, in 80 columns. */
 static void print_table(const struct mete_drift *rows, int n)
 {
-    printf("%10s %6s", "lr", "steps");
+    printf("%7s%6s", "lr", "steps");
     for (int c = 0; c < COLUMNS; c++)
         if (columns[c].title)
-            printf("%11s", columns[c].title);
+            printf("%*s%s", columns[c].width - cli_columns(columns[c].title), "", columns[c].title);
     putchar('\n');
     for (const struct mete_drift *row = rows; row < rows + n; row++) {
-        printf("%10g %6d", row->lr, row->steps);
+        printf("%7g%6d", row->lr, row->steps);
         for (int c = 0; c < COLUMNS; c++)
             if (columns[c].title)
-                printf(" %10.4g", value_of(row, c));
+                printf("%*.3g", columns[c].width, value_of(row, c));
         putchar('\n');
     }
 }
@@ -120,8 +117,8 @@ static void print_json(const struct mete_drift *rows, int n)
     puts("]");
 }
 
-static int run(const struct mete_study *o, bool trained, const char *lr_text,
-               const char *steps_text, void (*print)(const struct mete_drift *, int))
+static int measure(const struct mete_study *o, bool trained, const char *lr_text,
+                   const char *steps_text, void (*print)(const struct mete_drift *, int))
 {
     double lrs[LIST_MAX], numbers[LIST_MAX];
     int steps[LIST_MAX], n_lrs = read_list("--lr", lr_text, lrs);
@@ -143,18 +140,38 @@ static int run(const struct mete_study *o, bool trained, const char *lr_text,
     return err ? cli_failed(err) : EXIT_DONE;
 }
 
-int cmd_drift(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct mete_study o = mete_study_defaults();
-    const char *lr = "0.0001,0.001,0.01,0.1", *steps = "1,2,5,10";
-    bool trained = false, csv = false, json = false;
-    const struct option_row more[] = {
-        {"--lr", OPT_TEXT, &lr},   {"--steps", OPT_TEXT, &steps}, {"--trained", OPT_FLAG, &trained},
-        {"--csv", OPT_FLAG, &csv}, {"--json", OPT_FLAG, &json},   {0},
-    };
-    o.fresh = 1; /* none are needed */
-    int err = study_options(argc, argv, usage, more, &o);
+    struct values v = {
+        .study = study_defaults(&o), .lr = "0.0001,0.001,0.01,0.1", .steps = "1,2,5,10"};
+    struct text_list words = {0};
+    int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    return run(&o, trained, lr, steps, json ? print_json : csv ? print_csv : print_table);
+    study_take(&o, &v.study, words.at[0]);
+    o.fresh = 1; /* none are needed */
+    return measure(&o, v.trained, v.lr, v.steps,
+                   v.json  ? print_json
+                   : v.csv ? print_csv
+                           : print_table);
 }
+
+const struct command command_drift = {
+    .name = "drift",
+    .summary = "compare Reptile's update with the gradient that it approximates",
+    .words = "BENCH",
+    .about =
+        "Reptile changes its weights by u = theta(0) - theta(T) after T inner steps.  Appendix A "
+        "of the paper argues that u approximates the gradient G of the empirical transfer risk.  "
+        "This measures how well, for each inner step size and number of steps (docs/theory.md):\n"
+        "\n"
+        "  cosine      of the angle between u and G; 1: the same direction\n"
+        "  deviation   |u/(lr T) - G| / |G|\n"
+        "  |u/lr-G|    divided by |G|; beside it the appendix's bound on it\n"
+        "  rest        of u/lr - G after the appendix's expression for it, divided by |G|\n"
+        "  rest 2nd    the same after the second-order expression\n",
+    .options = options,
+    .examples = "mete drift glyphs:5w-5s --tasks 50 --net mlp --device ref64 --probed 10\n",
+    .run = run,
+};

@@ -1,41 +1,46 @@
 /* cmd_report.c - mete report: a results database as one HTML page. */
-#include "cli.h"
 #include "commands.h"
 
-#include <stdio.h>
+struct values {
+    const char *path, *suite, *title, *tensorboard;
+};
 
-static const char usage[] =
-    "usage: mete report DB [-o report.html] [options]\n\n"
-    "Writes one HTML file with the tables and charts of a results database.  It needs no\n"
-    "network and no server, and without scripts it still has every number.\n\n"
-    "  -o FILE            the page (default report.html)\n"
-    "  --suite S          only the runs of suite S\n"
-    "  --title T          its heading\n"
-    "  --tensorboard DIR  also write the runs as event files for TensorBoard\n\n"
-    "examples:\n"
-    "  mete report results.db -o report.html\n"
-    "  mete report table1.db --suite table1-omniglot --tensorboard tb\n";
+static const struct option options[] = {
+    OPTION_TEXT(struct values, path, "-o", "FILE", "the page (default report.html)"),
+    OPTION_TEXT(struct values, suite, "--suite", "SUITE", "only the runs of this suite"),
+    OPTION_TEXT(struct values, title, "--title", "TITLE", "the page's heading"),
+    OPTION_TEXT(struct values, tensorboard, "--tensorboard", "FOLDER",
+                "also write the runs as event files for TensorBoard"),
+    {0},
+};
 
-int cmd_report(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
-    struct mete_report_options o = {.path = "report.html"};
+    struct values v = {.path = "report.html"};
     struct text_list words = {0};
-    const struct option_row rows[] = {
-        {"-o", OPT_TEXT, &o.path},
-        {"--suite", OPT_TEXT, &o.suite},
-        {"--title", OPT_TEXT, &o.title},
-        {"--tensorboard", OPT_TEXT, &o.tensorboard},
-        {0},
-    };
-    int status = cli_options(argc, argv, usage, rows, &words);
-    if (status)
-        return status;
-    if (words.n != 1)
-        return cli_usage("expected one database: mete report DB -o report.html");
-    o.db = words.at[0];
-    int err = mete_report(&o);
+    int err = cli_options(self, argc, argv, &v, &words);
+    if (err)
+        return err;
+    struct mete_report_options o = {.db = words.at[0],
+                                    .path = v.path,
+                                    .suite = v.suite,
+                                    .title = v.title,
+                                    .tensorboard = v.tensorboard};
+    err = mete_report(&o);
     if (err)
         return cli_failed(err);
     printf("%s\n", o.path);
     return EXIT_DONE;
 }
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "write a results database as one HTML page",
+    .words = "DB",
+    .about = "Writes one HTML file with the tables and charts of a results database.  The page "
+             "needs no network and no server.",
+    .options = options,
+    .examples = "mete report results.db -o report.html\n"
+                "mete report table1.db --suite table1-omniglot --tensorboard tb\n",
+    .run = run,
+};

@@ -1,31 +1,8 @@
 /* cmd_run.c - mete run: a suite of runs. */
-#include "cli.h"
 #include "commands.h"
 #include "finished.h"
 
-#include <stdio.h>
 #include <unistd.h>
-
-static const char usage[] =
-    "usage: mete run SUITE.yaml [--db results.db] [options]\n\n"
-    "Runs every run of a suite and keeps the results in one database.  It can be killed at any\n"
-    "moment and goes on when started again; several of them on one database share the work.\n"
-    "  --db FILE        the database (default results.db)\n"
-    "  --seeds N        seeds 1..N instead of the suite's\n"
-    "  --threads N      (default: one per core; on a GPU, so many runs side by side, default 1)\n"
-    "  --device D       cpu (default), cuda\n"
-    "  --together N     on a GPU: N runs of equal shape share launches, as in --threads 8\n"
-    "                   --together 4 (docs/kernels.md)\n"
-    "  --set k=v        a setting for every run\n"
-    "  --only k=P       only the runs whose setting k fits the pattern P, as in method=maml\n"
-    "  --dry-run        list the runs, their labels, work and time; run nothing\n"
-    "  --print-config   show every run's settings and where each came from; run nothing\n"
-    "  --retry          also try again what failed before\n"
-    "  --json           with --dry-run: one JSON object a line\n\n"
-    "examples:\n"
-    "  mete run suites/quick.yaml && mete results results.db\n"
-    "  mete run suites/table1-omniglot.yaml --db table1.db --dry-run\n"
-    "  mete run suites/table1-omniglot.yaml --db table1.db --only bench='*5w*@30K' --device cuda\n";
 
 struct total {
     int runs;
@@ -78,39 +55,73 @@ static void print_config(void *user, const char *text)
     puts(text);
 }
 
-int cmd_run(int argc, char **argv)
+struct values {
+    const char *db, *device;
+    int seeds, threads, together;
+    struct text_list set, only;
+    bool dry_run, print_config, retry, json;
+};
+
+static const struct option options[] = {
+    OPTION_TEXT(struct values, db, "--db", "DB", "the results database (default results.db)"),
+    OPTION_COUNT(struct values, seeds, "--seeds", "run seeds 1 to N instead of the suite's"),
+    OPTION_COUNT(struct values, threads, "--threads",
+                 "runs side by side (default: one per core; on a GPU 1)"),
+    OPTION_TEXT(struct values, device, "--device", "DEVICE", "cpu (default) or cuda"),
+    OPTION_COUNT(struct values, together, "--together",
+                 "on a GPU: N runs of equal shape share kernel launches, as in --threads 8 "
+                 "--together 4 (docs/kernels.md)"),
+    OPTION_LIST(struct values, set, "--set", "KEY=VALUE", "a setting for every run"),
+    OPTION_LIST(struct values, only, "--only", "KEY=PATTERN",
+                "only the runs whose setting KEY matches, as in method=maml"),
+    OPTION_FLAG(struct values, dry_run, "--dry-run",
+                "list the runs with their labels, work and time; run nothing"),
+    OPTION_FLAG(struct values, print_config, "--print-config",
+                "print every run's settings and where each came from; run nothing"),
+    OPTION_FLAG(struct values, retry, "--retry", "also run again what failed before"),
+    OPTION_FLAG(struct values, json, "--json", "with --dry-run: print each run as a line of JSON"),
+    {0},
+};
+
+static int run(const struct command *self, int argc, char **argv)
 {
-    struct total total = {0};
-    struct mete_run_options o = {.db = "results.db",
+    struct values v = {.db = "results.db"};
+    struct text_list words = {0};
+    int err = cli_options(self, argc, argv, &v, &words);
+    if (err)
+        return err;
+    struct total total = {.json = v.json};
+    struct mete_run_options o = {.suite = words.at[0],
+                                 .db = v.db,
+                                 .device = v.device,
+                                 .set = v.set.at,
+                                 .only = v.only.n ? v.only.at : NULL,
+                                 .seeds = v.seeds,
+                                 .threads = v.threads,
+                                 .together = v.together,
+                                 .dry_run = v.dry_run,
+                                 .print_config = v.print_config,
+                                 .retry = v.retry,
                                  .planned = print_run,
                                  .config = print_config,
                                  .finished = finished_print,
                                  .user = &total};
-    struct text_list words = {0}, set = {0}, only = {0};
-    const struct option_row rows[] = {
-        {"--db", OPT_TEXT, &o.db},
-        {"--seeds", OPT_INT, &o.seeds},
-        {"--threads", OPT_INT, &o.threads},
-        {"--device", OPT_TEXT, &o.device},
-        {"--set", OPT_LIST, &set},
-        {"--dry-run", OPT_FLAG, &o.dry_run},
-        {"--retry", OPT_FLAG, &o.retry},
-        {"--print-config", OPT_FLAG, &o.print_config},
-        {"--json", OPT_FLAG, &total.json},
-        {"--only", OPT_LIST, &only},
-        {"--together", OPT_INT, &o.together},
-        {0},
-    };
-    int err = cli_options(argc, argv, usage, rows, &words);
-    if (err)
-        return err;
-    if (words.n != 1)
-        return cli_usage("run takes one suite, as in suites/quick.yaml");
-    o.suite = words.at[0];
-    o.set = set.at;
-    o.only = only.n ? only.at : NULL;
     err = mete_run(&o);
     if (!err && o.dry_run && !total.json)
         print_total(&total, o.threads);
     return err ? cli_failed(err) : EXIT_DONE;
 }
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "run a suite and keep its results in a database",
+    .words = "SUITE",
+    .about = "Runs every run of a suite and writes the results to one database.  It can be stopped "
+             "at any moment; the same command continues where it stopped.  Several processes on "
+             "one database share the runs.",
+    .options = options,
+    .examples = "mete run suites/quick.yaml --db quick.db\n"
+                "mete run suites/table1-omniglot.yaml --db table1.db --dry-run\n"
+                "mete run suites/table1-omniglot.yaml --db table1.db --only bench='*5w*@30K'\n",
+    .run = run,
+};

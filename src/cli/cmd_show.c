@@ -1,20 +1,17 @@
 /* cmd_show.c - mete show: the settings of a plug-in, from its table. */
-#include "cli.h"
 #include "commands.h"
-
-#include <stdio.h>
-
-static const char usage[] = "usage: mete show NAME\n\n"
-                            "Shows the settings of a method, label strategy or net: key, default,\n"
-                            "range and meaning.  'mete show run' shows those of every run.\n\n"
-                            "examples:\n  mete show maml\n  mete show active\n  mete show run\n";
 
 static void print_setting(void *user, const struct mete_setting *s)
 {
-    int *n = user;
-    if ((*n)++ == 0)
-        printf("\n%-22s %-12s %-24s %s\n", "key", "default", "range", "meaning");
-    printf("%-22s %-12s %-24s %s\n", s->key, *s->initial ? s->initial : "-", s->range, s->help);
+    enum { COLUMN = 24 };
+    int *n = user, width = cli_width();
+    printf("%s%s\n", (*n)++ ? "" : "\n", s->key);
+    int at = printf("    %-*s", COLUMN - 5, s->range) + 1;
+    if (at > COLUMN)
+        at = printf("\n%*s", COLUMN - 1, "");
+    printf(" ");
+    cli_fill(stdout, s->help, at, COLUMN, width ? width : 10000);
+    printf("    default %s\n", *s->initial ? s->initial : "none");
 }
 
 static void ignore_setting(void *user, const struct mete_setting *s)
@@ -23,18 +20,15 @@ static void ignore_setting(void *user, const struct mete_setting *s)
     (void)s;
 }
 
-int cmd_show(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
-    static const struct option_row rows[] = {{0}};
     struct text_list words = {0};
     const char *summary = NULL;
     int n = 0;
-    int err = cli_options(argc, argv, usage, rows, &words);
+    int err = cli_options(self, argc, argv, NULL, &words);
     if (err)
         return err;
-    if (words.n != 1)
-        return cli_usage("show takes one name; 'mete list' shows them");
-    /* the summary comes before the table, so ask for it first */
+    /* the summary is printed before the settings, so it is asked for first */
     err = mete_show(words.at[0], &summary, ignore_setting, NULL);
     if (err)
         return cli_failed(err);
@@ -44,3 +38,13 @@ int cmd_show(int argc, char **argv)
         puts("\nIt has no settings.");
     return err ? cli_failed(err) : EXIT_DONE;
 }
+
+const struct command command_show = {
+    .name = "show",
+    .summary = "print the settings of a method, strategy, net or importer",
+    .words = "NAME",
+    .about = "Prints each setting with its range, its default and its meaning.  'mete show run' "
+             "prints the settings that every run has; 'mete list' prints the names.",
+    .examples = "mete show maml\nmete show active\nmete show run\n",
+    .run = run,
+};

@@ -1,25 +1,36 @@
 /* cmd_speed.c - mete speed: tasks per second. */
-#include "cli.h"
 #include "commands.h"
 
-#include <stdio.h>
+struct values {
+    const char *bench, *method, *net, *device;
+    struct text_list set;
+    int threads, runs, together, query;
+    double seconds;
+    bool json;
+};
 
-static const char usage[] =
-    "usage: mete speed [--bench BENCH] [--method M] [options]\n\n"
-    "Measures how many tasks a second a method trains on, on random images of the benchmark's\n"
-    "size, beside the machine's own rate of fused multiply-adds.\n"
-    "  --bench B      omniglot:5w-1s (default), miniimagenet:5w-5s, ...\n"
-    "  --method M     maml (default), reptile, protonet, fedavg\n"
-    "  --threads N    threads (default 1; 0: one per core)\n"
-    "  --seconds S    how long to measure (default 2)\n"
-    "  --runs N       so many runs side by side, as a suite has them on a GPU (default 1)\n"
-    "  --together N   on a GPU: N of them share launches\n"
-    "  --query Q      query images per class (default: as many as shots)\n"
-    "  --device D     cpu (default), avx512, avx2, portable, ref, cuda\n"
-    "  --set k=v      a setting, such as first_order=no or train.meta_batch=4\n"
-    "  --json         the result as one JSON object\n\n"
-    "example:\n  mete speed --bench omniglot:5w-1s --method maml --set first_order=no --threads "
-    "2\n";
+static const struct option options[] = {
+    OPTION_TEXT(struct values, bench, "--bench", "BENCH",
+                "the size of the images, the ways and the shots (default omniglot:5w-1s)"),
+    OPTION_TEXT(struct values, method, "--method", "METHOD",
+                "maml (default), reptile, protonet or fedavg"),
+    OPTION_TEXT(struct values, net, "--net", "NET", "conv4 (default) or mlp"),
+    OPTION_COUNT(struct values, threads, "--threads", "threads (default 1; 0: one per core)"),
+    OPTION_REAL(struct values, seconds, "--seconds", "S", "how long to measure (default 2)"),
+    OPTION_COUNT(struct values, runs, "--runs",
+                 "runs side by side, each with its own threads "
+                 "(default 1)"),
+    OPTION_COUNT(struct values, together, "--together",
+                 "on a GPU: N of these runs share kernel launches"),
+    OPTION_COUNT(struct values, query, "--query",
+                 "query images per class (default: as many as shots)"),
+    OPTION_TEXT(struct values, device, "--device", "DEVICE",
+                "cpu (default), avx512, avx2, portable, ref or cuda"),
+    OPTION_LIST(struct values, set, "--set", "KEY=VALUE",
+                "a setting, such as first_order=no or train.meta_batch=4"),
+    OPTION_FLAG(struct values, json, "--json", "print the result as one JSON object"),
+    {0},
+};
 
 static void print_plan(void *user, size_t bytes)
 {
@@ -46,39 +57,58 @@ static void print_words(const struct mete_speed_options *o, const struct mete_sp
     printf("  GFLOP per task     %.3f\n", r->gflop_per_task);
     printf("  GFLOP/s            %.1f\n", r->gflops);
     if (r->peak_gflops > 0)
-        printf("  of the FMA roof    %.1f %% (%.1f GFLOP/s a thread)\n", 100 * r->fraction_of_peak,
+        printf("  of the FMA peak    %.1f %% (%.1f GFLOP/s a thread)\n", 100 * r->fraction_of_peak,
                r->peak_gflops);
     printf("  memory             %.1f MB planned, %.1f MB used\n", (double)r->bytes_planned / 1e6,
            (double)r->bytes_peak / 1e6);
 }
 
-int cmd_speed(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
     struct mete_speed_options o = mete_speed_defaults();
     struct mete_speed result;
-    struct text_list words = {0}, set = {0};
-    bool json = false;
-    const struct option_row rows[] = {
-        {"--bench", OPT_TEXT, &o.bench},      {"--method", OPT_TEXT, &o.method},
-        {"--net", OPT_TEXT, &o.net},          {"--device", OPT_TEXT, &o.device},
-        {"--threads", OPT_INT, &o.threads},   {"--seconds", OPT_REAL, &o.seconds},
-        {"--query", OPT_INT, &o.query},       {"--set", OPT_LIST, &set},
-        {"--runs", OPT_INT, &o.runs},         {"--json", OPT_FLAG, &json},
-        {"--together", OPT_INT, &o.together}, {0},
-    };
-    int err = cli_options(argc, argv, usage, rows, &words);
+    struct text_list words = {0};
+    struct values v = {.bench = o.bench,
+                       .method = o.method,
+                       .net = o.net,
+                       .device = o.device,
+                       .threads = o.threads,
+                       .runs = o.runs,
+                       .together = o.together,
+                       .query = o.query,
+                       .seconds = o.seconds};
+    int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    if (words.n > 0)
-        return cli_usage("speed: what is '%s'?  The benchmark goes with --bench", words.at[0]);
-    o.set = set.at;
-    o.planned = print_plan;
+    o = (struct mete_speed_options){.bench = v.bench,
+                                    .method = v.method,
+                                    .net = v.net,
+                                    .device = v.device,
+                                    .set = v.set.at,
+                                    .threads = v.threads,
+                                    .seconds = v.seconds,
+                                    .runs = v.runs,
+                                    .together = v.together,
+                                    .query = v.query,
+                                    .planned = print_plan};
     err = mete_speed(&o, &result);
     if (err)
         return cli_failed(err);
-    if (json)
+    if (v.json)
         print_json(&o, &result);
     else
         print_words(&o, &result);
     return EXIT_DONE;
 }
+
+const struct command command_speed = {
+    .name = "speed",
+    .summary = "measure how many tasks per second a method trains on",
+    .about = "Measures how many tasks per second a method trains on, with random images of the "
+             "benchmark's size, and compares it with the machine's own rate of fused "
+             "multiply-adds.",
+    .options = options,
+    .examples = "mete speed --bench omniglot:5w-1s --set first_order=no --threads 2\n"
+                "mete speed --method protonet --json\n",
+    .run = run,
+};

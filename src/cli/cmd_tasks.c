@@ -1,25 +1,29 @@
-/* cmd_tasks.c - mete tasks: a benchmark's tasks, to look at or to hand on. */
-#include "cli.h"
+/* cmd_tasks.c - mete tasks: a benchmark's tasks, to look at or for other software. */
 #include "commands.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-static const char usage[] =
-    "usage: mete tasks BENCH [--part test] [--n N] [--seed S] [-o tasks.json | --json]\n\n"
-    "Draws the tasks of a benchmark: the same for the same seed, everywhere.  As a file they\n"
-    "are item numbers of the dataset, so that other software can score the same tasks.\n\n"
-    "  --part P       train, val or test (default)\n"
-    "  --n N          how many (default 600; users: all of the part)\n"
-    "  --seed S       default 0, as the test tasks of every run\n"
-    "  --labels L     who chooses the supports: stratified (default) or random\n"
-    "  --set k=v      a setting, such as task.query=15 or data.split=1000/200/423\n"
-    "  -o FILE        write tasks.json\n"
-    "  --json         the same on standard output\n\n"
-    "examples:\n"
-    "  mete tasks glyphs:5w-1s\n"
-    "  mete tasks omniglot:20w-5s --set task.query=5 -o tasks.json\n"
-    "  mete tasks femnist:1s --part val --json\n";
+struct values {
+    const char *part, *labels, *out;
+    int n, seed;
+    struct text_list set;
+    bool json;
+};
+
+static const struct option options[] = {
+    OPTION_CHOICE(struct values, part, "--part", "train|val|test",
+                  "the part of the dataset (default test)"),
+    OPTION_COUNT(struct values, n, "--n", "how many (default 600; with users: all of the part)"),
+    OPTION_COUNT(struct values, seed, "--seed",
+                 "random seed (default 0: the test tasks of every run)"),
+    OPTION_TEXT(struct values, labels, "--labels", "STRATEGY",
+                "which points are the support: stratified (default) or random"),
+    OPTION_LIST(struct values, set, "--set", "KEY=VALUE",
+                "a setting, such as task.query=15 or data.split=1000/200/423"),
+    OPTION_TEXT(struct values, out, "-o", "FILE", "write the tasks to this JSON file"),
+    OPTION_FLAG(struct values, json, "--json", "print the same JSON on standard output"),
+    {0},
+};
 
 static void print_words(const struct mete_tasks_options *o, const struct mete_tasks *t)
 {
@@ -33,36 +37,43 @@ static void print_words(const struct mete_tasks_options *o, const struct mete_ta
         printf("written to %s\n", o->out);
 }
 
-int cmd_tasks(int argc, char **argv)
+static int run(const struct command *self, int argc, char **argv)
 {
-    struct mete_tasks_options o = {.part = "test", .labels = "stratified"};
+    struct values v = {.part = "test", .labels = "stratified"};
     struct mete_tasks result;
-    struct text_list words = {0}, set = {0};
-    bool json = false;
-    int n = 0, seed = 0;
+    struct text_list words = {0};
     char *text = NULL;
-    const struct option_row rows[] = {
-        {"--part", OPT_TEXT, &o.part}, {"--labels", OPT_TEXT, &o.labels},
-        {"--n", OPT_INT, &n},          {"--seed", OPT_INT, &seed},
-        {"--set", OPT_LIST, &set},     {"-o", OPT_TEXT, &o.out},
-        {"--json", OPT_FLAG, &json},   {0},
-    };
-    int err = cli_options(argc, argv, usage, rows, &words);
+    int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    if (words.n != 1)
-        return cli_usage("tasks: which benchmark?  One such as omniglot:5w-1s");
-    o.bench = words.at[0];
-    o.set = set.at;
-    o.n = n;
-    o.seed = seed;
-    err = mete_tasks(&o, &result, json ? &text : NULL);
+    struct mete_tasks_options o = {.bench = words.at[0],
+                                   .part = v.part,
+                                   .labels = v.labels,
+                                   .set = v.set.at,
+                                   .n = v.n,
+                                   .seed = v.seed,
+                                   .out = v.out};
+    err = mete_tasks(&o, &result, v.json ? &text : NULL);
     if (err)
         return cli_failed(err);
-    if (json)
+    if (v.json)
         fputs(text, stdout);
     else
         print_words(&o, &result);
     free(text);
     return EXIT_DONE;
 }
+
+const struct command command_tasks = {
+    .name = "tasks",
+    .summary = "draw a benchmark's tasks, to inspect them or for other software",
+    .words = "BENCH",
+    .about = "Draws the tasks of a benchmark.  The same seed gives the same tasks on every "
+             "machine.  A task is written as item numbers of the dataset, so that other software "
+             "can be tested on the same tasks.",
+    .options = options,
+    .examples = "mete tasks glyphs:5w-1s\n"
+                "mete tasks omniglot:20w-5s --set task.query=5 -o tasks.json\n"
+                "mete tasks femnist:1s --part val --json\n",
+    .run = run,
+};

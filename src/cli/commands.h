@@ -1,21 +1,16 @@
-/* commands.h - the verbs, one cmd_NAME.c each. */
+/* commands.h - the commands, one cmd_NAME.c each (or a few that belong together). */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
-int cmd_eval(int argc, char **argv);
-int cmd_grad(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_show(int argc, char **argv);
-int cmd_speed(int argc, char **argv);
-int cmd_train(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_results(int argc, char **argv);
-int cmd_tasks(int argc, char **argv);
-int cmd_version(int argc, char **argv);
-int cmd_bound(int argc, char **argv);
-int cmd_data(int argc, char **argv);
-int cmd_stability(int argc, char **argv);
-int cmd_drift(int argc, char **argv);
+#include "cli.h"
+
+extern const struct command command_train, command_eval, command_run, command_results,
+    command_report, command_bound, command_stability, command_stability_fit, command_drift,
+    command_tasks, command_data_import, command_data_info, command_data_sheet, command_data_fetch,
+    command_list, command_show, command_grad, command_speed, command_help, command_version;
+
+/* Prints the commands whose names begin with "FIRST ", unless FIRST is a command itself; how many
+ * there are. */
+int command_help_group(const char *first);
 
 #endif

@@ -1,7 +1,7 @@
 /* progress.c - "omniglot  12800 of 32460  39 %  2 s left", rewritten in place at most
  * ten times a second, or, where no terminal looks on, a line every half minute for the log;
- * and Ctrl-C, which asks work that reports its progress to stop and clean up.  A second
- * Ctrl-C ends the program at once.
+ * and Ctrl-C and SIGTERM, which ask work that reports its progress to stop and clean up.  A second
+ * one ends the program at once.
  */
 #include "cli.h"
 #include "progress.h"
@@ -19,12 +19,16 @@ static struct {
     bool dirty;          /* the line is on the screen */
     bool terminal, ready;
 } state;
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop; /* the signal that asked to stop */
 
-static void on_interrupt(int signal_number)
+static void on_signal(int signal_number)
 {
-    (void)signal_number;
-    stop = 1;
+    stop = signal_number;
+}
+
+int progress_signal(void)
+{
+    return stop;
 }
 
 static double now(void)
@@ -75,12 +79,13 @@ static int on_progress(void *user, const char *what, double done, double total)
 {
     (void)user;
     if (!state.ready) { /* only now is there somebody who will heed it */
-        struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
         sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
         state.ready = true;
     }
     print(what, done, total);
-    return stop;
+    return stop != 0;
 }
 
 void progress_show(void)

@@ -2,8 +2,9 @@
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
-/* From now on the library's progress is shown on stderr, and Ctrl-C asks it to stop. */
+/* From now on the library's progress is shown on stderr, and Ctrl-C and SIGTERM ask it to stop. */
 void progress_show(void);
 void progress_clear(void); /* before anything else is written there */
+int progress_signal(void); /* the signal that asked to stop; 0: none */
 
 #endif

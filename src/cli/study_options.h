@@ -4,19 +4,31 @@
 
 #include "cli.h"
 
-#define STUDY_USAGE                                                                                \
-    "  --tasks N       training tasks (default: what the benchmark's budget pays for)\n"           \
-    "  --net NET       conv4 (default) or mlp\n"                                                   \
-    "  --labels S      who chooses the labels (random)\n"                                          \
-    "  --set k=v       a setting; train.steps is 200, train.meta_batch 8 and task.query 5 here\n"  \
-    "  --probed N      tasks whose gradients and curvatures are looked at (3)\n"                   \
-    "  --seed N        of tasks, initial weights and draws (1)\n"                                  \
-    "  --device D      cpu (default), ref64 for doubles, ...\n"                                    \
-    "  --threads N     0: one per core (default)\n"
+/* In the values of a command: `struct study_values study`, first. */
+struct study_values {
+    const char *net, *labels, *device;
+    int tasks, probed, seed, threads;
+    struct text_list set;
+};
 
-/* Reads the common options and `more` (ends with {0}), and the benchmark.  0 or the
- * exit status after saying why.  Strings in *o point into argv. */
-int study_options(int argc, char **argv, const char *usage, const struct option_row *more,
-                  struct mete_study *o);
+#define STUDY_OPTIONS                                                                              \
+    OPTION_COUNT(struct study_values, tasks, "--tasks",                                            \
+                 "training tasks (default: what the benchmark's budget pays for)"),                \
+        OPTION_TEXT(struct study_values, net, "--net", "NET", "conv4 (default) or mlp"),           \
+        OPTION_TEXT(struct study_values, labels, "--labels", "STRATEGY",                           \
+                    "which points to label (default random)"),                                     \
+        OPTION_LIST(struct study_values, set, "--set", "KEY=VALUE",                                \
+                    "a setting; here train.steps is 200, train.meta_batch 8 and task.query 5"),    \
+        OPTION_COUNT(struct study_values, probed, "--probed",                                      \
+                     "tasks whose gradients and curvatures are measured (default 3)"),             \
+        OPTION_COUNT(struct study_values, seed, "--seed", "random seed (default 1)"),              \
+        OPTION_TEXT(struct study_values, device, "--device", "DEVICE",                             \
+                    "cpu (default), ref64 for double precision, ..."),                             \
+        OPTION_COUNT(struct study_values, threads, "--threads",                                    \
+                     "threads (default 0: one per core)")
+
+/* From the library's defaults, and to what the library takes; `v` must outlive it. */
+struct study_values study_defaults(const struct mete_study *o);
+void study_take(struct mete_study *o, const struct study_values *v, const char *bench);
 
 #endif

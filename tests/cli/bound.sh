@@ -52,7 +52,7 @@ refuses "delta above 1" 2 "delta must lie in (0, 1], got 1.1" bound --method mam
 refuses "a negative constant" 2 "inner gamma must be a number of at least 0, got -1" bound --method maml --n 5 --inner-gamma -1
 refuses "M below the loss seen" 2 "M = 1 is below the largest loss seen, 2.3" bound --method maml --n 5 --loss-seen 2.3
 refuses "a small budget" 2 "does not pay for two tasks" bound --method maml --budget 30 --query 15
-refuses "n and a budget" 2 "exclude each other" bound --method maml --budget 30 --n 4
+refuses "n and a budget" 2 "not both" bound --method maml --budget 30 --n 4
 refuses "a sweep of nothing" 2 "no number named 'k'" bound --method maml --sweep k=1:2
 refuses "a sweep of one end" 2 "expected NAME=FROM:TO" bound --method maml --sweep n=5
 refuses "a log sweep from 0" 2 "above 0" bound --method maml --sweep n=0:5:log

@@ -24,7 +24,7 @@ else
 fi
 refuses "sheet by user without users" 2 "has no users" "$METE" data sheet glyphs -o "$tmp/x.png" --by user
 refuses "sheet without a file" 2 "-o sheet.png" "$METE" data sheet glyphs
-refuses "info of nothing" 2 "which dataset" "$METE" data info
+refuses "info of nothing" 2 "data info takes DATASET, got nothing" "$METE" data info
 refuses "unknown dataset" 2 "no dataset 'nonesuch'" "$METE" data info nonesuch
 refuses "known dataset that is absent" 2 "mete data fetch omniglot" env -u METE_DATA "$METE" data info omniglot
 mkdir "$tmp/half"

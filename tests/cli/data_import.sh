@@ -26,7 +26,7 @@ refuses "a folder that is no dataset is never replaced" 2 "will not be replaced"
     import table "$tmp/people.csv" --label sick --force -o "$tmp/precious"
 same "and keeps its file" x "$(cat "$tmp/precious/file")"
 
-refuses "no kind" 2 "which kind" import
+refuses "no kind" 2 "data import takes KIND" import
 refuses "unknown kind" 2 "did you mean 'table'" import tabel "$tmp/people.csv" -o "$tmp/no"
 refuses "no target" 2 "-o DIR" import table "$tmp/people.csv" --label sick
 refuses "too few paths" 2 "omniglot takes" import omniglot -o "$tmp/no"

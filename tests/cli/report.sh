@@ -11,7 +11,7 @@ ok "a page and event files" "$METE" report "$tmp/x.db" -o "$tmp/report.html" --t
 same "its name is printed" "$tmp/report.html" "$(cat "$tmp/out")"
 same "nothing of the network is in it" 0 "$(grep -cE '(src|href)="https?:' "$tmp/report.html")"
 refuses "no database" 1 "No such file" "$METE" report "$tmp/y.db" -o "$tmp/y.html"
-refuses "no argument" 2 "expected one database" "$METE" report
+refuses "no argument" 2 "report takes DB, got nothing" "$METE" report
 refuses "nowhere to write" 1 "nowhere" "$METE" report "$tmp/x.db" -o "$tmp/nowhere/y.html"
 refuses "unknown suite" 2 "has no suite 'quick'" "$METE" report "$tmp/x.db" --suite quick -o "$tmp/y.html"
 if ! command -v python3 >/dev/null; then

@@ -12,7 +12,7 @@ ok "csv" "$METE" results "$tmp/x.db" --format csv
 same "csv lines" 117 "$(wc -l <"$tmp/out")"
 ok "the last model" "$METE" results "$tmp/x.db" --last --format json
 refuses "no database" 1 "No such file" "$METE" results "$tmp/y.db"
-refuses "no argument" 2 "expected one database" "$METE" results
+refuses "no argument" 2 "results takes DB, got nothing; for example: mete results results.db" "$METE" results
 refuses "unknown format" 2 "expected table, summary, csv, json, latex or markdown" "$METE" results "$tmp/x.db" --format xls
 refuses "unknown suite" 2 "has no suite 'quick'" "$METE" results "$tmp/x.db" --suite quick
 echo "not a database, but long enough to look at as one" >"$tmp/z.db"

@@ -39,7 +39,7 @@ ok "more shots than it was trained on" "$METE" eval "$tmp/run/best.safetensors" 
 "$METE" tasks glyphs:classes=40:3w-1s --n 2 -o "$tmp/three.json" >/dev/null
 refuses "other ways" 2 "tasks of 3 ways" "$METE" eval "$tmp/run/best.safetensors" --tasks "$tmp/three.json"
 refuses "no such file" 1 "none.json" "$METE" eval "$tmp/run/best.safetensors" --tasks "$tmp/none.json"
-refuses "no benchmark" 2 "which benchmark" "$METE" tasks
+refuses "no benchmark" 2 "tasks takes BENCH, got nothing" "$METE" tasks
 refuses "a wrong benchmark" 2 "omniglot:5w-1s@30K" "$METE" tasks glyphs
 refuses "more ways than classes" 2 "60 ways" "$METE" tasks glyphs:classes=40:60w-1s
 refuses "more shots than points" 2 "20 shots and 1 query items need" "$METE" tasks glyphs:classes=40:5w-20s

@@ -18,7 +18,7 @@ if command -v python3 >/dev/null; then
 else
     skip "no python3 to read the JSON with"
 fi
-refuses "no benchmark" 2 "needs one benchmark" stability
+refuses "no benchmark" 2 "stability takes BENCH, got nothing" stability
 refuses "no budget, no tasks" 2 "has no label budget" stability $bench --tasks 0
 refuses "one task" 2 "two training tasks or more, got 1" stability $bench --tasks 1
 refuses "M of 0" 2 "M must be a number above 0" stability $bench --M 0
@@ -57,7 +57,7 @@ YAML
     ok "again: nothing left to do" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
     same "it says so" yes "$(grep -q '6 done, 0 failed, 0 to do' "$tmp/err" && echo yes)"
     ok "the shape" "$METE" stability fit "$tmp/t.db"
-    same "of the gap, by n and m" yes "$(grep -q '^maml *random *gap  *6 .*+-.*+-.*+-' "$tmp/out" && echo yes)"
+    same "of the gap, by n and m" yes "$(grep -A9 '^maml, random labels, glyphs' "$tmp/out" | grep -q '^  gap  *6 .*±.*±.*±' && echo yes)"
     ok "its dry run" "$METE" run "$tmp/study.yaml" --dry-run
     cat >"$tmp/drift.yaml" <<YAML
 name: tiny-drift
