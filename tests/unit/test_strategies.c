@@ -389,6 +389,11 @@ TEST(entropy_and_margin_take_the_least_certain_first)
     CHECK_EQ(picks[0], 0);
     CHECK_EQ(choose_named("entropy", &v, 1, picks), 1);
     CHECK_EQ(picks[0], 1);
+    /* The second best may come after the best, or before it. */
+    static const float order[6] = {0.5f, 0.45f, 0.05f, 0.25f, 0.5f, 0.25f};
+    v.probs = order;
+    CHECK_EQ(choose_named("margin", &v, 1, picks), 1);
+    CHECK_EQ(picks[0], 0);
 }
 
 TEST(equal_scores_are_taken_in_random_order)
