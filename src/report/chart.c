@@ -171,7 +171,7 @@ static void set_y(struct drawing *d)
     if (log)
         from /= 1.15, to *= 1.15;
     d->y = (struct axis){.from = from, .to = to, .a = d->bottom, .b = d->top, .log = log};
-    axis_ticks(&d->y, 26, !log);
+    axis_ticks(&d->y, 34, !log);
 }
 
 static void set_x(struct drawing *d)
@@ -258,7 +258,7 @@ static void add_mark(struct drawing *d, const struct chart_row *r, double x, dou
     add_number(d->out, "lo", r->lo);
     add_number(d->out, "hi", r->hi);
     text_print(d->out, " data-at=\"%.1f %.1f\" d=\"", x, y);
-    svg_marker(d->out, style_marker(r->dash), x, y, size);
+    svg_marker(d->out, style_marker(d->s, r->dash), x, y, size);
     text_add(d->out, "\">");
     add_sentence(d, r);
     text_add(d->out, "</path>");
@@ -552,7 +552,7 @@ static void draw_forest(struct drawing *d)
     d->bottom = d->height - 34;
     d->x = (struct axis){.a = d->left, .b = d->right};
     forest_range(d->all, &d->x.from, &d->x.to);
-    axis_ticks(&d->x, 40, false);
+    axis_ticks(&d->x, 34, false);
     for (int i = 0; i < d->x.ticks; i++) {
         char text[AXIS_TEXT];
         double at = axis_at(&d->x, d->x.tick[i]);
@@ -673,7 +673,7 @@ static void legend_item(struct text *out, const struct chart *c, struct style *s
             text_add(out, "/>");
         }
         text_print(out, "<path class=\"%s\" d=\"", r->of == OF_PAPER ? "m h" : "m");
-        svg_marker(out, style_marker(r->dash), 15, 6, MARKER);
+        svg_marker(out, style_marker(s, r->dash), 15, 6, MARKER);
         text_add(out, "\"/>");
     }
     text_add(out, "</svg>");

@@ -152,7 +152,8 @@ static int add_accuracy(struct page *p)
 #define SQL_LABEL                                                                                  \
     "iif((SELECT count(DISTINCT dataset) FROM head) > 1, h.dataset || ' ', '') || iif(h.ways > 0," \
     " printf('%dw-', h.ways), '') || printf('%ds', h.test_shots) || iif((SELECT count(DISTINCT"    \
-    " budget) FROM head) > 1, ' ' || coalesce(show_count(h.budget), 'no cap'), '')"
+    " budget) FROM head) > 1, ' ' || coalesce(show_count(h.budget), 'no cap'), '') ||"             \
+    " iif(h.apart = '', '', ', ' || h.apart)"
 
 static const char changed_sql[] =
     "SELECT h.line, h.method AS colour, h.dash, h.method || iif((SELECT count(DISTINCT labels) FROM"
@@ -296,59 +297,145 @@ static int add_tiles(struct page *p)
 
 /* ---- labels to reach an accuracy ---- */
 
-/* For a test with several budgets: along the line through the accuracies measured, over the
- * logarithm of the budget.  The targets are what the methods span, in steps of 5 points. */
+/* Rows of (column, line, text), in the order of the columns and lines.
+ *
+ * For tests with several budgets: along the line through the accuracies measured, over the
+ * logarithm of the budget; the target is the second highest, in steps of 5 points, that some
+ * line reaches. */
 static const char reach_sql[] =
     "WITH line AS (SELECT dataset, ways, test_shots, place, line, 100 * accuracy AS y, budget AS x,"
     "  lag(100 * accuracy) OVER w AS y0, lag(budget) OVER w AS x0, min(place) OVER (PARTITION BY"
-    "  dataset, ways, test_shots, line) AS first FROM head WHERE budget IS NOT NULL"
+    "  line) AS first FROM head WHERE budget IS NOT NULL"
     "  WINDOW w AS (PARTITION BY dataset, ways, test_shots, line ORDER BY budget)),"
-    " spans AS (SELECT dataset, ways, test_shots, min(y) AS low, max(y) AS high FROM line"
-    "  GROUP BY 1, 2, 3 HAVING count(DISTINCT x) > 1),"
-    " targets AS (SELECT dataset, ways, test_shots, value AS target FROM spans, json_each("
-    "  '[50,60,70,75,80,85,90,95,98]') WHERE value > low AND value <= high),"
-    " kept AS (SELECT *, row_number() OVER (PARTITION BY dataset, ways, test_shots ORDER BY target"
-    "  DESC) AS n FROM targets),"
-    " found AS (SELECT l.dataset, l.ways, l.test_shots, l.line, l.first, k.target,"
+    " spans AS (SELECT dataset, ways, test_shots, min(y) AS low, max(y) AS high, min(place) AS"
+    "  first_test FROM line GROUP BY 1, 2, 3 HAVING count(DISTINCT x) > 1),"
+    " targets AS (SELECT *, value AS target, row_number() OVER (PARTITION BY dataset, ways,"
+    "  test_shots ORDER BY value DESC) AS n, count(*) OVER (PARTITION BY dataset, ways, test_shots)"
+    "  AS many FROM spans, json_each('[30,40,50,60,70,75,80,85,90,95,98]') WHERE value <= high),"
+    " found AS (SELECT l.dataset, l.ways, l.test_shots, l.line, l.first, k.target, k.first_test,"
     "  min(CASE WHEN y0 IS NULL AND y >= target THEN x WHEN y0 < target AND y >= target THEN"
     "   x0 * exp(ln(1.0 * x / x0) * (target - y0) / (y - y0)) END) AS x,"
-    "  min(CASE WHEN y0 IS NULL AND y >= target THEN 1 ELSE 2 END) AS at_once, max(l.x) AS most"
-    "  FROM line l JOIN kept k USING (dataset, ways, test_shots) WHERE k.n <= 3"
-    "  GROUP BY l.dataset, l.ways, l.test_shots, l.line, k.target)"
-    " SELECT dataset AS 'data set', printf('%dw-%ds', ways, test_shots) AS task, line AS method,"
-    "  group_concat(target || ' %: ' || CASE WHEN x IS NULL THEN 'more than ' || show_count(most)"
-    "  WHEN at_once = 1 THEN 'at most ' || show_count(CAST(x AS INTEGER)) ELSE 'about ' ||"
-    "  show_count(1000 * CAST(round(x / 1000) AS INTEGER)) END, ' · ') AS 'labels to reach'"
-    " FROM (SELECT * FROM found ORDER BY first, target) GROUP BY dataset, ways, test_shots, line"
-    " ORDER BY min(first)";
+    "  max(y0 IS NULL AND y >= target) AS at_once, max(l.x) AS most"
+    "  FROM line l JOIN targets k USING (dataset, ways, test_shots) WHERE k.n = min(2, many)"
+    "  GROUP BY l.dataset, l.ways, l.test_shots, l.line)"
+    " SELECT iif((SELECT count(DISTINCT dataset) FROM head) > 1, dataset || ' ', '') ||"
+    "  printf('%dw-%ds: ', ways, test_shots) || target || ' %', line, CASE WHEN x IS NULL THEN"
+    "  'more than ' || show_count(most) WHEN at_once THEN 'at most ' || show_count(CAST(x AS"
+    "  INTEGER)) ELSE 'about ' || show_count(1000 * max(1, CAST(round(x / 1000) AS INTEGER))) END"
+    " FROM found ORDER BY first, first_test";
 
 /* With one budget: the labels bought when validation first reached an accuracy. */
 static const char reach_training_sql[] =
     "WITH best AS (SELECT c.place, c.line, c.panel, k.run, k.labels_used AS x, 100 * k.accuracy AS"
     "  y FROM cells c JOIN runs r USING (variant) JOIN shown USING (run) JOIN checkpoints k USING"
-    "  (run) WHERE k.accuracy IS NOT NULL), top AS (SELECT panel, max(y) AS high, min(y) AS low"
-    "  FROM (SELECT panel, run, max(y) AS y FROM best GROUP BY panel, run) GROUP BY panel),"
-    " kept AS (SELECT panel, value AS target, row_number() OVER (PARTITION BY panel ORDER BY value"
-    "  DESC) AS n FROM top, json_each('[40,50,55,60,65,70,75,80,85,90,95]') WHERE value <= high),"
-    " found AS (SELECT b.place, b.line, b.panel, b.run, target, min(CASE WHEN y >= target THEN x"
-    "  END) AS x FROM best b JOIN kept k USING (panel) WHERE n <= 3 GROUP BY b.place, b.run, "
-    "target)"
-    " SELECT panel AS benchmark, line AS method, group_concat(words, ' · ') AS 'labels bought when"
-    "  validation first reached' FROM (SELECT panel, line, place, target || ' %: ' || CASE WHEN"
-    "  count(x) = count(*) THEN show_count(CAST(round(avg(x)) AS INTEGER)) WHEN count(x) = 0 THEN"
-    "  'not reached' ELSE show_count(CAST(round(avg(x)) AS INTEGER)) || ' (' || count(x) || ' of '"
-    "  || count(*) || ' seeds)' END AS words FROM found GROUP BY place, target ORDER BY place,"
-    "  target) GROUP BY place ORDER BY place";
+    "  (run) WHERE k.accuracy IS NOT NULL AND c.panel = (SELECT panel FROM cells ORDER BY place"
+    "  LIMIT 1)), kept AS (SELECT value AS target, row_number() OVER (ORDER BY value DESC) AS n "
+    "FROM"
+    "  json_each('[30,40,50,55,60,65,70,75,80,85,90,95,98]') WHERE value <= (SELECT max(y) FROM"
+    "  best)), found AS (SELECT b.place, b.line, b.run, target, min(CASE WHEN y >= target THEN x"
+    "  END) AS x FROM best b JOIN kept k WHERE n <= 3 GROUP BY b.place, b.run, target)"
+    " SELECT 'validation ' || target || ' %', line, CASE WHEN count(x) = count(*) THEN"
+    "  show_count(100 * CAST(round(avg(x) / 100) AS INTEGER)) WHEN count(x) = 0 THEN 'not reached' "
+    "ELSE"
+    "  show_count(100 * CAST(round(avg(x) / 100) AS INTEGER)) || ' (' || count(x) || ' of ' || "
+    "count(*) ||"
+    "  ' seeds)' END FROM found GROUP BY place, target ORDER BY place, target";
+
+/* A table of texts by row and column, in the order in which these are met. */
+struct grid {
+    char **row, **column, **text; /* text: (rows, columns), NULL where there is none */
+    int rows, columns;
+};
+
+static int grid_find(char ***names, int *n, const char *name)
+{
+    for (int i = 0; i < *n; i++)
+        if (strcmp((*names)[i], name) == 0)
+            return i;
+    *names = mem_grow(*names, (size_t)*n + 1, sizeof **names);
+    (*names)[*n] = mem_string(name);
+    return (*n)++;
+}
+
+enum { GRID_COLUMNS = 16 };
+
+static int read_grid(struct page *p, const char *sql, struct grid *g)
+{
+    sqlite3_stmt *stmt = NULL;
+    int next = 0, err = sql_prepare(p->s, &stmt, sql);
+    while (!err && (next = sql_row(p->s, stmt)) == 1) {
+        int rows = g->rows, column = grid_find(&g->column, &g->columns, word(stmt, 0));
+        int row = grid_find(&g->row, &g->rows, word(stmt, 1));
+        if (g->rows > rows) {
+            size_t size = (size_t)g->rows * GRID_COLUMNS;
+            g->text = mem_grow(g->text, size, sizeof *g->text);
+            memset(g->text + size - GRID_COLUMNS, 0, GRID_COLUMNS * sizeof *g->text);
+        }
+        if (column < GRID_COLUMNS)
+            g->text[row * GRID_COLUMNS + column] = mem_string(word(stmt, 2));
+    }
+    sqlite3_finalize(stmt);
+    return err ? err : next < 0 ? next : 0;
+}
+
+static void write_grid(struct text *t, const struct grid *g, const char *caption)
+{
+    int columns = g->columns < GRID_COLUMNS ? g->columns : GRID_COLUMNS;
+    text_print(t,
+               "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>"
+               "<caption>%s</caption><thead><tr><th scope=\"col\">method, labels</th>",
+               caption, caption);
+    for (int j = 0; j < columns; j++) {
+        text_add(t, "<th scope=\"col\">");
+        html_add(t, g->column[j]);
+        text_add(t, "</th>");
+    }
+    text_add(t, "</tr></thead>\n<tbody>\n");
+    for (int i = 0; i < g->rows; i++) {
+        text_add(t, "<tr><th scope=\"row\">");
+        html_add(t, g->row[i]);
+        text_add(t, "</th>");
+        for (int j = 0; j < columns; j++) {
+            const char *text = g->text[i * GRID_COLUMNS + j];
+            text_add(t, "<td>");
+            html_add(t, text ? text : "–");
+            text_add(t, "</td>");
+        }
+        text_add(t, "</tr>\n");
+    }
+    text_add(t, "</tbody></table></div>\n");
+}
+
+static void release_grid(struct grid *g)
+{
+    for (int i = 0; i < g->rows; i++)
+        free(g->row[i]);
+    for (int i = 0; i < g->columns; i++)
+        free(g->column[i]);
+    for (int i = 0; i < g->rows * GRID_COLUMNS; i++)
+        free(g->text[i]);
+    free(g->row);
+    free(g->column);
+    free(g->text);
+    *g = (struct grid){0};
+}
 
 static int add_reach(struct page *p)
 {
-    int rows = 0;
-    int err = page_query(p, "Labels to reach an accuracy", reach_sql, &rows);
-    if (!err && rows > 0)
-        text_add(&p->html, "<p class=\"notes\">Read off the lines above, on the logarithm of the "
-                           "budget.</p>\n");
-    else if (!err)
-        err = page_query(p, "Labels to reach an accuracy", reach_training_sql, NULL);
+    struct grid g = {0};
+    int err = read_grid(p, reach_sql, &g);
+    bool budgets = g.rows > 0;
+    if (!err && !budgets)
+        err = read_grid(p, reach_training_sql, &g);
+    if (!err && g.rows > 0) {
+        write_grid(&p->html, &g,
+                   budgets ? "Labels to reach an accuracy"
+                           : "Labels bought when validation first reached an accuracy");
+        if (budgets)
+            text_add(&p->html, "<p class=\"notes\">Read off the lines above, on the logarithm of "
+                               "the budget.</p>\n");
+    }
+    release_grid(&g);
     return err;
 }
 

@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-#define SQL_ORDER " ORDER BY r.dataset, r.ways, p.test_shots, coalesce(r.budget, 1e18), r.run"
+#define SQL_ORDER                                                                                  \
+    " ORDER BY r.dataset, r.ways, p.test_shots, coalesce(r.budget, 1e18), (SELECT min(run) FROM"   \
+    " runs m WHERE m.method = r.method), r.shots, r.run"
 
 static const char forest_sql[] =
     "SELECT r.dataset || ' · ' || r.ways || 'w-' || p.test_shots || 's · ' ||"

@@ -229,6 +229,22 @@ static void add_point(struct chart_rows *rows, const struct table *t, int row, i
     free(dash);
 }
 
+/* Whether some line of a row's panel goes on in another row: the panels are all fields but x. */
+static bool has_line(const struct table *t, int x)
+{
+    for (int i = 0; i < t->rows.n; i++)
+        for (int k = i + 1; k < t->rows.n; k++) {
+            bool same = true;
+            for (int f = 0; same && f < t->rows.fields; f++)
+                same =
+                    f == x || strcmp(axis_value(&t->rows, i, f), axis_value(&t->rows, k, f)) == 0;
+            for (int j = 0; same && j < t->columns.n; j++)
+                if (table_cell(t, i, j)->chosen && table_cell(t, k, j)->chosen)
+                    return true;
+        }
+    return false;
+}
+
 static void draw_figure(struct page *p, const struct drawn *d, const struct table *t)
 {
     char id[32], *text = NULL;
@@ -281,7 +297,7 @@ static int lines_of(struct page *p, const struct drawn *d, char **out)
 }
 
 /* Panels first, the axis last: the order of the table below the chart. */
-static int add_figure(struct page *p, const struct drawn *d)
+static int add_figure(struct page *p, const struct drawn *d, bool asked)
 {
     struct result_list results = {0};
     struct table table = {0};
@@ -291,7 +307,7 @@ static int add_figure(struct page *p, const struct drawn *d)
         err = result_list_read(&results, p->s, d->suite, "best");
     if (!err && results.n > 0)
         err = table_open(&table, &results, d->title, rows, columns);
-    if (!err && results.n > 0)
+    if (!err && results.n > 0 && (asked || has_line(&table, axis_field(&table.rows, d->x))))
         draw_figure(p, d, &table);
     table_release(&table);
     result_list_release(&results);
@@ -334,7 +350,7 @@ static int add_usual_figures(struct page *p, const struct drawn_list *asked)
         if (strcmp(d.x, "tasks") == 0 && varies(&p->results, "shots"))
             d.rows = "dataset,ways,test_shots,shots"; /* or a line would join different tasks */
         if (!known)
-            err = add_figure(p, &d);
+            err = add_figure(p, &d, false);
     }
     return err;
 }
@@ -350,7 +366,7 @@ int page_figures(struct page *p)
     page_section(p, "figures", "Against the budget", NULL);
     for (int i = 0; !err && i < drawn.n; i++)
         if (drawn.at[i].figure)
-            err = add_figure(p, &drawn.at[i]);
+            err = add_figure(p, &drawn.at[i], true);
     if (!err)
         err = add_usual_figures(p, &drawn);
     page_section_end(p);

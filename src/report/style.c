@@ -33,6 +33,17 @@ static bool is(const char *name, const char *word)
     return strncmp(name, word, n) == 0 && (!name[n] || name[n] == ',');
 }
 
+/* The number of a name among those met; as many as there is room for are remembered. */
+static int remember(char **names, int *n, const char *name)
+{
+    int i = 0;
+    while (i < *n && strcmp(names[i], name) != 0)
+        i++;
+    if (i == *n && i < STYLE_NAMES)
+        names[(*n)++] = mem_string(name);
+    return i;
+}
+
 int style_colour(struct style *s, const char *name)
 {
     if (!name || !*name)
@@ -43,22 +54,18 @@ int style_colour(struct style *s, const char *name)
     for (int i = 0; i < LABELS; i++)
         if (is(name, strategies[i].name))
             return STYLE_INK;
-    int i = 0;
-    while (i < s->others && strcmp(s->other[i], name) != 0)
-        i++;
-    if (i == s->others && i < (int)(sizeof s->other / sizeof *s->other))
-        s->other[s->others++] = mem_string(name);
-    return METHODS + i % (STYLE_COLOURS - METHODS);
+    return METHODS + remember(s->other, &s->others, name) % (STYLE_COLOURS - METHODS);
 }
 
 void style_release(struct style *s)
 {
     for (int i = 0; i < s->others; i++)
         free(s->other[i]);
+    for (int i = 0; i < s->marks; i++)
+        free(s->marked[i]);
     *s = (struct style){0};
 }
 
-/* Of a name with more behind the strategy, settings that vary, the marker is another one. */
 static int find(const char *strategy)
 {
     for (int i = 0; strategy && i < STRATEGIES; i++)
@@ -83,14 +90,14 @@ const char *style_dashes(const char *strategy)
     return strategy && *strategy ? strategies[1 + hash(strategy) % (LABELS - 1)].dashes : "";
 }
 
-enum marker style_marker(const char *strategy)
+enum marker style_marker(struct style *s, const char *strategy)
 {
     int i = find(strategy);
-    const char *more = strategy ? strchr(strategy, ',') : NULL;
-    enum marker m = i >= 0                  ? strategies[i].marker
-                    : strategy && *strategy ? hash(strategy) % MARKS
-                                            : 0;
-    return more ? (m + 1 + hash(more) % (MARKS - 1)) % MARKS : m;
+    if (!strategy || !*strategy)
+        return MARK_CIRCLE;
+    if (i >= 0 && !strchr(strategy, ','))
+        return strategies[i].marker;
+    return (enum marker)((MARK_TRIANGLE + remember(s->marked, &s->marks, strategy)) % MARKS);
 }
 
 const char *style_method(const char *name)

@@ -8,17 +8,20 @@ enum { STYLE_COLOURS = 8, STYLE_INK = -1 };
 
 /* The number of the colour of `name`: fixed for the methods built in; the next free one for
  * another, remembered in `s`; STYLE_INK for NULL, "" and for label strategies. */
+enum { STYLE_NAMES = 64 };
 struct style {
-    char *other[64]; /* names met that have no colour of their own, in order */
-    int others;
+    char *other[STYLE_NAMES];  /* names met that have no colour of their own, in order */
+    char *marked[STYLE_NAMES]; /* strategies met that have no marker of their own */
+    int others, marks;
 };
 int style_colour(struct style *s, const char *name);
 void style_release(struct style *s);
 
-/* The dashes of a line as SVG writes them ("" is a solid line), and the number of its marker. */
+/* The dashes of a line as SVG writes them ("" is a solid line), and its marker: fixed for the
+ * strategies built in, for others ("active, train.resplit=yes") the next free one. */
 enum marker { MARK_CIRCLE, MARK_SQUARE, MARK_TRIANGLE, MARK_DIAMOND, MARK_CROSS, MARK_DOWN, MARKS };
 const char *style_dashes(const char *strategy);
-enum marker style_marker(const char *strategy);
+enum marker style_marker(struct style *s, const char *strategy);
 
 /* "ProtoNets" for protonet: a method's name in a sentence; other names as they are. */
 const char *style_method(const char *name);

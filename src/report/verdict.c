@@ -18,6 +18,7 @@
 struct contest {
     char *test, *budget;  /* "5w-1s", "30K" or "" */
     char *method, *other; /* other: the rival, NULL for none; or the strategy */
+    char *apart;          /* the settings that set this cell apart from another; "" */
     double accuracy, rival, difference, half;
     int seeds;
 };
@@ -33,7 +34,8 @@ struct contests {
 
 static const char leaders_sql[] =
     "SELECT " SQL_PLACE ", h.method, o.method, 100 * h.accuracy, 100 * o.accuracy, 100 *"
-    " c.difference, 100 * c.half, coalesce(c.seeds, h.seeds) FROM (SELECT *, row_number() OVER"
+    " c.difference, 100 * c.half, coalesce(c.seeds, h.seeds), h.apart FROM (SELECT *, row_number() "
+    "OVER"
     "  (PARTITION BY dataset, ways, budget, test_shots ORDER BY accuracy DESC, place) AS number"
     "  FROM head) h LEFT JOIN (SELECT *, row_number() OVER (PARTITION BY a ORDER BY difference)"
     "  AS near FROM contests WHERE kind = 'method') c ON c.a = h.place AND c.near = 1"
@@ -41,7 +43,7 @@ static const char leaders_sql[] =
 
 static const char labels_sql[] =
     "SELECT " SQL_PLACE ", h.method, h.labels, 100 * h.accuracy, NULL, 100 * c.difference, 100 *"
-    " c.half, c.seeds FROM contests c JOIN head h ON h.place = c.a WHERE c.kind = 'labels'"
+    " c.half, c.seeds, h.apart FROM contests c JOIN head h ON h.place = c.a WHERE c.kind = 'labels'"
     " ORDER BY h.place";
 
 static double number(sqlite3_stmt *row, int column)
@@ -70,7 +72,8 @@ static int read_contests(struct store *s, const char *sql, struct contests *out)
                                              .rival = number(stmt, 5),
                                              .difference = number(stmt, 6),
                                              .half = number(stmt, 7),
-                                             .seeds = sqlite3_column_int(stmt, 8)};
+                                             .seeds = sqlite3_column_int(stmt, 8),
+                                             .apart = words(stmt, 9)};
     }
     sqlite3_finalize(stmt);
     return err ? err : row < 0 ? row : 0;
@@ -83,6 +86,7 @@ static void release(struct contests *c)
         free(c->at[i].budget);
         free(c->at[i].method);
         free(c->at[i].other);
+        free(c->at[i].apart);
     }
     free(c->at);
 }
@@ -125,6 +129,8 @@ static void add_leader(struct text *t, const struct contest *c, bool in_short)
                    c->accuracy, c->rival);
     else
         text_print(t, "%s lead%s %s with %.1f %%", name, ending(name), c->test, c->accuracy);
+    if (*c->apart)
+        text_print(t, " (%s)", c->apart);
     if (rival) {
         text_add(t, " (");
         add_difference(t, c);
@@ -207,6 +213,7 @@ static int add_methods(struct text *t, const struct contests *c, const char *str
                        : n == total - 1 ? " and "
                                         : ", ",
                        style_method(x->method));
+            text_print(t, "%s%s", x->apart, *x->apart ? ": " : "");
             add_difference(t, x);
             text_add(t, ")");
             n++;
