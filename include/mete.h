@@ -6,6 +6,11 @@
  * went wrong.  The library never prints and never exits: messages go through the
  * log callback.
  *
+ * Memory whose size depends on input (a file, a dataset, a setting) is asked for
+ * and may be refused: METE_ENOMEM.  Only where a small fixed piece of memory
+ * cannot be had does the library call abort(), after the function given to
+ * mete_out_of_memory_to().
+ *
  * Settings are passed as an array of "key=value" strings that ends with NULL;
  * `mete show NAME` lists the keys, with their defaults and ranges.
  */
@@ -46,6 +51,12 @@ const char *mete_errname(int code); /* "EINVAL" */
 const char *mete_errtext(int code); /* "invalid argument or setting" */
 /* Of the n known words, the one that `word` may be a misspelling of; NULL if none is near. */
 const char *mete_nearest(const char *word, const char *const *known, int n);
+
+/* Called before the library gives up because `bytes` of memory are not there, so that
+ * a program can say so and end in its own way, from any thread; it must not call the
+ * library, and abort() follows if it returns. */
+typedef void mete_out_of_memory_fn(size_t bytes);
+void mete_out_of_memory_to(mete_out_of_memory_fn *fn);
 
 /* ---- log and progress ---- */
 

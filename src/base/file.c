@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -104,21 +104,85 @@ static int real_target(const char *path, char **out)
     return 0;
 }
 
+/* ---- names to write to ---- */
+
+enum { RESERVE_TRIES = 1000 };
+
+/* Whether `name` is still that of the open file. */
+static bool has_name(int fd, const char *name)
+{
+    struct stat open_one, named;
+    return fstat(fd, &open_one) == 0 && lstat(name, &named) == 0 &&
+           open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+}
+
+static int make_new(const char *name, bool folder)
+{
+    if (!folder)
+        return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (mkdir(name, 0755) != 0)
+        return -1;
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), why = errno;
+    if (fd < 0)
+        rmdir(name);
+    errno = why;
+    return fd;
+}
+
+/* Removes what has the name, if it is ours to remove and nobody writes to it. */
+static void reclaim(const char *name, bool folder, file_remove_fn *remove)
+{
+    struct stat st;
+    if (lstat(name, &st) != 0 || !(folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)))
+        return;
+    int fd = open(name, (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && has_name(fd, name))
+        remove(name); /* where that fails the name stays taken */
+    close(fd);
+}
+
+/* Locks what was just made.  False where another process has taken it for a left-over. */
+static bool lock_new(int fd, const char *name)
+{
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; /* or no locks here */
+    return locked && has_name(fd, name);
+}
+
+int file_reserve(const char *path, bool folder, file_remove_fn *remove, char **name, int *fd)
+{
+    for (int i = 0; i < RESERVE_TRIES; i++) {
+        char *try = i ? mem_print("%s.%d.tmp", path, i) : mem_print("%s.tmp", path);
+        int made = make_new(try, folder);
+        if (made < 0 && errno == EEXIST) {
+            reclaim(try, folder, remove ? remove : unlink);
+            made = make_new(try, folder);
+        }
+        if (made >= 0 && lock_new(made, try)) {
+            *name = try;
+            *fd = made;
+            return 0;
+        }
+        if (made >= 0)
+            close(made);
+        free(try);
+        if (made < 0 && errno != EEXIST)
+            break;
+    }
+    return fail(METE_EIO, "cannot write %s: %s", path, strerror(errno));
+}
+
 int file_out_open(struct file_out *o, const char *path)
 {
-    static atomic_uint serial;
     char *target = NULL;
     *o = (struct file_out){.fd = -1};
     int err = real_target(path, &target);
     if (err)
         return err;
     o->path = target;
-    o->temporary = mem_print("%s.%ld-%u.tmp", target, (long)getpid(), atomic_fetch_add(&serial, 1));
-    o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (o->fd < 0) {
-        err = fail(METE_EIO, "cannot write %s: %s", path, strerror(errno));
-        free(o->temporary);
-        o->temporary = NULL;
+    err = file_reserve(target, false, NULL, &o->temporary, &o->fd);
+    if (err) {
         file_out_abandon(o);
         return err;
     }
@@ -186,15 +250,17 @@ int file_out_patch(struct file_out *o, int64_t offset, const void *data, size_t 
     return o->err;
 }
 
-/* Makes the new name durable.  Some file systems cannot sync a folder; the file
- * is complete there too, so only a real error of the device counts. */
-static int sync_folder(const char *path)
+/* Some file systems cannot sync a folder; the file is complete there too, so only a
+ * real error of the device counts. */
+int file_sync_folder(const char *path)
 {
     char *folder = mem_string(path);
     char *slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = '\0';
     int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+    if (fd < 0 && errno != EACCES)
+        err = fail(METE_EIO, "cannot open the folder of %s: %s", path, strerror(errno));
     if (fd >= 0 && fsync(fd) != 0 && errno == EIO)
         err = fail(METE_EIO, "cannot sync the folder of %s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -203,25 +269,38 @@ static int sync_folder(const char *path)
     return err;
 }
 
+/* Some file systems tell of a full disk only when a file is closed; the lock lasts until it has
+ * its name. */
+static int close_locked(struct file_out *o)
+{
+    int lock = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+    if (lock < 0)
+        out_fail(o, "write");
+    if (close(o->fd) != 0 && !o->err)
+        out_fail(o, "write");
+    o->fd = -1;
+    return lock;
+}
+
 int file_out_commit(struct file_out *o)
 {
     flush(o);
     if (!o->err && fsync(o->fd) != 0)
         out_fail(o, "sync");
-    if (close(o->fd) != 0 && !o->err)
-        out_fail(o, "write");
-    o->fd = -1;
+    int lock = close_locked(o);
     if (!o->err && rename(o->temporary, o->path) != 0)
         out_fail(o, "write");
     int err = o->err;
     if (err) {
         fail(err, "%s", o->sentence); /* another file may have failed since */
     } else {
-        err = sync_folder(o->path);
+        err = file_sync_folder(o->path);
         free(o->temporary); /* it has its name now: nothing to remove */
         o->temporary = NULL;
     }
     file_out_abandon(o);
+    if (lock >= 0)
+        close(lock);
     return err;
 }
 
@@ -229,10 +308,10 @@ void file_out_abandon(struct file_out *o)
 {
     if (!o->path)
         return;
-    if (o->fd >= 0)
-        close(o->fd);
     if (o->temporary)
         unlink(o->temporary);
+    if (o->fd >= 0)
+        close(o->fd);
     free(o->path);
     free(o->temporary);
     free(o->buffer);

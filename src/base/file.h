@@ -3,7 +3,8 @@
  *
  * Written files go to a new name in the same folder, are synced, and take the
  * name asked for when complete.  Whatever goes wrong before that removes the new
- * file and leaves the old one as it was.
+ * file and leaves the old one as it was.  A killed process leaves its new file; the
+ * next one to write that path removes it.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -21,6 +22,13 @@ struct file_map {
 };
 int file_map_open(struct file_map *m, const char *path); /* regular files only */
 void file_map_close(struct file_map *m);                 /* zeroed is fine */
+
+/* Makes a new, empty file or folder beside `path` to write to: "PATH.tmp", or
+ * "PATH.1.tmp", … where others write the same path.  It is locked while *fd is open.
+ * One that a killed process left, locked by nobody, is removed by `remove` first
+ * (NULL: unlink).  free() *name. */
+typedef int file_remove_fn(const char *path);
+int file_reserve(const char *path, bool folder, file_remove_fn *remove, char **name, int *fd);
 
 /* Writes `path` in one call. */
 int file_write(const char *path, const void *data, size_t size);
@@ -45,5 +53,8 @@ void file_out_abandon(struct file_out *o); /* removes the new file; closed or ze
 
 /* Creates the folder `path` and those above it; one that exists is fine. */
 int file_make_folder(const char *path);
+
+/* Makes the names in the folder of `path` last through a power cut. */
+int file_sync_folder(const char *path);
 
 #endif

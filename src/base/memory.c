@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,21 @@
 
 enum { ALIGN = 64, LARGE_PAGE = 2 << 20 };
 
+static _Atomic(mete_out_of_memory_fn *) out_of_memory;
+
+void mete_out_of_memory_to(mete_out_of_memory_fn *fn)
+{
+    out_of_memory = fn;
+}
+
 static void *checked(void *p, size_t bytes)
 {
-    if (!p) {
-        fprintf(stderr, "mete: out of memory (%zu bytes)\n", bytes);
-        abort();
-    }
-    return p;
+    if (p)
+        return p;
+    mete_out_of_memory_fn *fn = out_of_memory;
+    if (fn)
+        fn(bytes);
+    abort();
 }
 
 void *mem_alloc(size_t bytes)
@@ -52,6 +61,16 @@ char *mem_print(const char *fmt, ...)
     int n = vasprintf(&out, fmt, args);
     va_end(args);
     return checked(n < 0 ? NULL : out, 0);
+}
+
+int mem_try(void *out, size_t count, size_t size, const char *what)
+{
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (!p)
+        return fail(METE_ENOMEM, "%s: there is no memory for %zu times %zu bytes", what, count,
+                    size);
+    *(void **)out = p;
+    return 0;
 }
 
 static size_t round_up(size_t n, size_t to)

@@ -1,5 +1,6 @@
-/* memory.h - small host allocations, which abort with a sentence when memory is
- * gone, and the arena, whose exhaustion is an ordinary error.
+/* memory.h - small host allocations, which end the program when memory is gone
+ * (mete_out_of_memory_to); those whose size input decides, and the arena, whose
+ * exhaustion is an ordinary error.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -11,6 +12,10 @@ void *mem_array(size_t count, size_t size);           /* the same, checked for o
 void *mem_grow(void *old, size_t count, size_t size); /* realloc; new bytes not zeroed */
 char *mem_string(const char *s);                      /* strdup */
 char *mem_print(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* asprintf */
+
+/* Zeroed memory for what a file or a setting says is so large: METE_ENOMEM, with `what`
+ * in the sentence, when there is no such memory.  free() *out. */
+int mem_try(void *out, size_t count, size_t size, const char *what);
 
 /* One block of memory on large pages, handed out from the front and given back
  * all at once.  Planning and use are the same code: an arena opened with

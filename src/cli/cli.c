@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -38,6 +39,17 @@ int cli_failed(int code)
     if (code == METE_ESTOPPED && signal_number)
         return 128 + signal_number;
     return code == METE_EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int cli_finish(int status)
+{
+    bool wrote = ferror(stdout) || __fpending(stdout) > 0, failed = ferror(stdout);
+    if (fclose(stdout) != 0)
+        failed = failed || wrote || errno != EBADF; /* closed from the start, and not used */
+    if (!failed)
+        return status;
+    fprintf(stderr, "mete: cannot write the output: %s\n", errno ? strerror(errno) : "write error");
+    return status ? status : EXIT_FAILED;
 }
 
 /* The words of "a|b|c" into `at`; how many.  They lie in `copy`. */
@@ -216,7 +228,7 @@ int cli_options(const struct command *c, int argc, char **argv, void *values,
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             help_print(stdout, c);
-            exit(EXIT_DONE);
+            exit(cli_finish(EXIT_DONE));
         }
     for (int i = 1; i < argc && !err; i++)
         err = argv[i][0] == '-' && argv[i][1] ? read_option(c, argc, argv, &i, values)

@@ -83,6 +83,9 @@ const struct command *command_find(int argc, char **argv, int *used);
 int cli_options(const struct command *c, int argc, char **argv, void *values,
                 struct text_list *words);
 
+/* Closes standard output: `status`, or 1 after saying so where what was printed did not all get
+ * out, as on a full disk.  The last thing a command does. */
+int cli_finish(int status);
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* prints, returns 2 */
 /* Prints mete_errmsg() and returns the exit status for `code`. */
 int cli_failed(int code);

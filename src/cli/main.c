@@ -2,8 +2,11 @@
 #include "commands.h"
 #include "progress.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void print_message(void *user, enum mete_log_level level, const char *message)
 {
@@ -17,7 +20,17 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-int main(int argc, char **argv)
+/* Ends the program: the library would abort. */
+static void no_memory(size_t bytes)
+{
+    char line[64];
+    int n = snprintf(line, sizeof line, "mete: out of memory (%zu bytes)\n", bytes);
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        _exit(EXIT_FAILED);
+    _exit(EXIT_FAILED);
+}
+
+static int run(int argc, char **argv)
 {
     int used = 1;
     if (argc < 2) {
@@ -40,4 +53,20 @@ int main(int argc, char **argv)
     int status = c->run(c, argc - used, argv + used);
     progress_clear();
     return status;
+}
+
+/* A file opened later must not take the number of a closed standard stream; writing to one that
+ * was closed goes on failing. */
+static void keep_standard_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            _exit(EXIT_FAILED);
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    mete_out_of_memory_to(no_memory);
+    return cli_finish(run(argc, argv));
 }

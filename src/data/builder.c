@@ -4,6 +4,7 @@
 #include "data/meta.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
@@ -22,7 +23,8 @@
 struct builder {
     char *dir, *tmp; /* the target, and where it grows */
     bool force;
-    int x; /* file descriptor of x.npy, or -1 */
+    int lock; /* file descriptor of tmp, or -1 */
+    int x;    /* of x.npy, or -1 */
     struct dataset shape;
     atomic_llong rows;
     struct meta_notes notes;
@@ -38,11 +40,13 @@ static bool exists(const char *dir, const char *file)
     return yes;
 }
 
-/* Removes the files of a dataset and then the folder; never anything else. */
+/* Removes the files of a dataset, finished or not, and then the folder; never anything else. */
 static int remove_folder(const char *dir)
 {
     for (int i = 0; i <= OWN_ARRAYS; i++) {
-        char *path = mem_print("%s/%s", dir, i < OWN_ARRAYS ? array_files[i] : "meta.json");
+        char *path = mem_print("%s/%s.tmp", dir, i < OWN_ARRAYS ? array_files[i] : "meta.json");
+        unlink(path);
+        path[strlen(path) - strlen(".tmp")] = '\0';
         unlink(path);
         free(path);
     }
@@ -89,20 +93,12 @@ int builder_open(struct builder **out, const char *dir, bool force)
     struct builder *b = mem_alloc(sizeof *b);
     b->dir = mem_print("%.*s", (int)length, dir);
     b->force = force;
-    b->x = -1;
+    b->x = b->lock = -1;
     int err = check_target(b->dir, force);
     if (!err)
         err = make_parent(b->dir);
-    if (!err) {
-        b->tmp = mem_print("%s.tmp-XXXXXX", b->dir);
-        if (!mkdtemp(b->tmp)) {
-            err = fail(METE_EIO, "cannot make a folder next to %s: %s", b->dir, strerror(errno));
-            free(b->tmp);
-            b->tmp = NULL;
-        } else if (chmod(b->tmp, 0755) != 0) {
-            err = fail(METE_EIO, "cannot set the mode of %s: %s", b->tmp, strerror(errno));
-        }
-    }
+    if (!err)
+        err = file_reserve(b->dir, true, remove_folder, &b->tmp, &b->lock);
     if (err) {
         builder_close(b);
         return err;
@@ -119,6 +115,8 @@ void builder_close(struct builder *b)
         close(b->x);
     if (b->tmp)
         remove_folder(b->tmp);
+    if (b->lock >= 0)
+        close(b->lock);
     meta_notes_release(&b->notes);
     free(b->tmp);
     free(b->dir);
@@ -247,32 +245,55 @@ static int sync_folder(const char *dir)
     return bad ? fail(METE_EIO, "cannot sync the folder %s: %s", dir, strerror(errno)) : 0;
 }
 
-/* Puts the finished folder in place; one that is replaced is set aside first. */
+/* For file systems that cannot exchange two names.  A kill between the renames leaves the former
+ * dataset beside its place. */
+static int rename_twice(struct builder *b)
+{
+    int err = 0;
+    char *old = mem_print("%s.old.tmp", b->dir);
+    if (rename(b->dir, old) != 0) {
+        err = fail(METE_EIO, "cannot set %s aside: %s", b->dir, strerror(errno));
+    } else if (rename(b->tmp, b->dir) != 0) {
+        err = fail(METE_EIO, "cannot rename %s to %s: %s", b->tmp, b->dir, strerror(errno));
+        if (rename(old, b->dir) != 0)
+            err = fail_within(err, "the former dataset is now %s", old);
+    } else {
+        rename(old, b->tmp); /* as if exchanged */
+    }
+    free(old);
+    return err;
+}
+
+/* The finished folder and the one it replaces change names, so that there is one at any time. */
+static int replace(struct builder *b)
+{
+    if (renameat2(AT_FDCWD, b->tmp, AT_FDCWD, b->dir, RENAME_EXCHANGE) == 0)
+        return 0;
+    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+        return rename_twice(b);
+    return fail(METE_EIO, "cannot replace %s: %s", b->dir, strerror(errno));
+}
+
+/* Puts the finished folder in place. */
 static int put_in_place(struct builder *b)
 {
     int err = check_target(b->dir, b->force);
     if (err)
         return err;
-    char *old = NULL;
-    if (access(b->dir, F_OK) == 0) {
-        old = mem_print("%s.old-%ld", b->dir, (long)getpid());
-        if (rename(b->dir, old) != 0) {
-            err = fail(METE_EIO, "cannot set %s aside: %s", b->dir, strerror(errno));
-            free(old);
-            return err;
-        }
-    }
-    if (rename(b->tmp, b->dir) != 0) {
+    bool replaces = access(b->dir, F_OK) == 0;
+    if (replaces)
+        err = replace(b);
+    else if (rename(b->tmp, b->dir) != 0)
         err = fail(METE_EIO, "cannot rename %s to %s: %s", b->tmp, b->dir, strerror(errno));
-        if (old && rename(old, b->dir) != 0)
-            err = fail_within(err, "the former dataset is now %s", old);
-    } else {
+    if (err)
+        return err;
+    err = file_sync_folder(b->dir);
+    if (!replaces || remove_folder(b->tmp) == 0) {
         free(b->tmp);
         b->tmp = NULL;
-        if (old)
-            err = remove_folder(old);
+    } else {
+        log_warn("the former dataset is still there: %s", mete_errmsg());
     }
-    free(old);
     return err;
 }
 

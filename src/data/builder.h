@@ -1,9 +1,9 @@
 /* builder.h - a dataset on its way to the disk.
  *
- * Items go straight to x.npy in a new folder DIR.tmp-XXXXXX beside the target, in
- * any order and from any thread; builder_finish writes the rest, syncs and renames
- * the folder.  meta.json is written last, so that what a killed import leaves
- * behind cannot be opened.
+ * Items go straight to x.npy in a new folder DIR.tmp beside the target, in any order
+ * and from any thread; builder_finish writes the rest, syncs and renames the folder,
+ * or exchanges it with the one it replaces.  meta.json is written last, so that what
+ * a killed import leaves behind cannot be opened; the next import to DIR removes it.
  */
 #ifndef DATA_BUILDER_H
 #define DATA_BUILDER_H

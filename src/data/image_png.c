@@ -6,6 +6,7 @@
  */
 #include "data/image.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -129,19 +130,18 @@ int image_decode_png(struct image *out, const void *data, size_t size, int c, co
 
 int image_write_png(const char *path, const struct image *image)
 {
-    char *tmp = mem_print("%s.tmp", path);
     png_image png = {.version = PNG_IMAGE_VERSION,
                      .width = (png_uint_32)image->w,
                      .height = (png_uint_32)image->h,
                      .format = image->c == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB};
-    int err = 0;
-    if (!png_image_write_to_file(&png, tmp, 0, image->pixels, 0, NULL))
+    png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+    void *data = NULL;
+    int err = mem_try(&data, size, 1, path);
+    if (!err && !png_image_write_to_memory(&png, data, &size, 0, image->pixels, 0, NULL))
         err = fail(METE_EIO, "cannot write %s: %s", path, png.message);
-    else if (rename(tmp, path) != 0)
-        err = fail(METE_EIO, "cannot write %s: %s", path, strerror(errno));
-    if (err)
-        remove(tmp);
-    free(tmp);
+    if (!err)
+        err = file_write(path, data, size);
+    free(data);
     return err;
 }
 

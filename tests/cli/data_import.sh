@@ -62,10 +62,10 @@ fi
 mkfifo "$tmp/pipe"
 { cat "$tmp/people.csv"; for i in $(seq 3000); do echo "$i,1,north,no"; done; sleep 30; } >"$tmp/pipe" &
 feeder=$!
-import table "$tmp/pipe" --label sick --user hospital -o "$tmp/killed" 2>/dev/null &
+"$METE" data import table "$tmp/pipe" --label sick --user hospital -o "$tmp/killed" 2>/dev/null &
 victim=$!
 for _ in $(seq 100); do
-    ls "$tmp"/killed.tmp-*/x.npy >/dev/null 2>&1 && break
+    ls "$tmp"/killed.tmp/x.npy >/dev/null 2>&1 && break
     sleep 0.05
 done
 kill -9 $victim
@@ -73,10 +73,14 @@ wait $victim 2>/dev/null
 kill $feeder 2>/dev/null
 wait $feeder 2>/dev/null
 same "a killed import has no target" no "$([ -e "$tmp/killed" ] && echo yes || echo no)"
-left=$(echo "$tmp"/killed.tmp-*)
+left=$tmp/killed.tmp
 same "but it had begun" yes "$([ -d "$left" ] && echo yes || echo no)"
 refuses "and what it leaves cannot be opened" 2 "import was not finished" "$METE" data info "$left"
 ok "nor is it in the way" import table "$tmp/people.csv" --label sick --user hospital -o "$tmp/killed"
+same "and is removed by the next import" no "$([ -e "$left" ] && echo yes || echo no)"
+mkdir "$tmp/precious2.tmp" && echo x >"$tmp/precious2.tmp/file"
+ok "a folder of that name is not ours" import table "$tmp/people.csv" --label sick --user hospital -o "$tmp/precious2"
+same "and keeps its file, too" x "$(cat "$tmp/precious2.tmp/file")"
 
 # a disk that is full: a limit on the size of files, and a small disk where one can be mounted
 for i in $(seq 3000); do echo "$i,1,north,no"; done >>"$tmp/people.csv"

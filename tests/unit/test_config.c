@@ -1,5 +1,6 @@
 /* test_config.c - suites: what they expand to, and how bad ones are refused. */
 #include "test.h"
+#include "files.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -138,11 +139,8 @@ TEST(content_that_is_asked_for_must_be_there)
 
 static const char *write_suite(const char *text)
 {
-    static char path[] = "/tmp/mete-suite-XXXXXX.yaml";
-    static bool made;
-    if (!made)
-        close(mkstemps(path, 5));
-    made = true;
+    static char path[512];
+    snprintf(path, sizeof path, "%s", scratch("suite.yaml"));
     if (file_write(path, text, strlen(text)) != 0)
         abort();
     return path;

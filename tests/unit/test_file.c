@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,6 +33,14 @@ static int files_in_folder(void)
         n += e->d_name[0] != '.';
     closedir(d);
     return n;
+}
+
+static void shell_rm(const char *pattern)
+{
+    char command[200];
+    snprintf(command, sizeof command, "rm -f %s/%s", folder, pattern);
+    if (system(command) != 0)
+        abort();
 }
 
 static const char *content(const char *path)
@@ -102,6 +111,55 @@ TEST(an_abandoned_file_leaves_the_old_one)
     CHECK_EQ(files_in_folder(), 1);
     CHECK_STR(content(path), "old");
     unlink(path);
+}
+
+/* What killed processes left, under today's name and those of old, one of them of a process with
+ * our number. */
+TEST(what_a_killed_process_left_is_in_nobodys_way)
+{
+    const char *path = in_folder("left");
+    char name[160];
+    for (int serial = 0; serial < 100; serial++) {
+        snprintf(name, sizeof name, "%s.%ld-%d.tmp", path, (long)getpid(), serial);
+        CHECK(close(open(name, O_WRONLY | O_CREAT, 0666)) == 0);
+    }
+    snprintf(name, sizeof name, "%s.tmp", path);
+    CHECK(close(open(name, O_WRONLY | O_CREAT, 0666)) == 0);
+    CHECK_OK(file_write(path, "new", 3));
+    CHECK_STR(content(path), "new");
+    CHECK(access(name, F_OK) != 0);
+    CHECK_EQ(files_in_folder(), 101);
+    shell_rm("left*");
+}
+
+TEST(two_who_write_one_file_do_not_meet)
+{
+    const char *path = in_folder("both");
+    struct file_out a, b;
+    CHECK_OK(file_out_open(&a, path));
+    CHECK_OK(file_out_open(&b, path));
+    file_out_write(&a, "first", 5);
+    file_out_write(&b, "second", 6);
+    CHECK_EQ(files_in_folder(), 2);
+    CHECK_OK(file_out_commit(&b));
+    CHECK_STR(content(path), "second");
+    CHECK_OK(file_out_commit(&a));
+    CHECK_STR(content(path), "first");
+    CHECK_EQ(files_in_folder(), 1);
+    unlink(path);
+}
+
+/* A folder or a link of that name is not ours to remove. */
+TEST(what_nobody_of_us_left_stays)
+{
+    const char *path = in_folder("file"), *folder_there = in_folder("file.tmp"),
+               *link = in_folder("file.1.tmp");
+    CHECK_EQ(mkdir(folder_there, 0777), 0);
+    CHECK_EQ(symlink("nowhere", link), 0);
+    CHECK_OK(file_write(path, "x", 1));
+    CHECK_STR(content(path), "x");
+    CHECK_EQ(files_in_folder(), 3);
+    CHECK(rmdir(folder_there) == 0 && unlink(link) == 0 && unlink(path) == 0);
 }
 
 /* A limit on the size of files fails a write as a full disk does. */
@@ -230,7 +288,8 @@ TEST(the_folder_is_left_empty)
 
 TESTS(T(a_file_is_written_replaced_read_and_mapped),
       T(pieces_larger_and_smaller_than_the_buffer_arrive_in_order),
-      T(an_abandoned_file_leaves_the_old_one), T(a_full_disk_leaves_the_old_file_and_says_so),
-      T(what_cannot_be_read_or_written_is_named), T(a_link_is_kept_and_its_file_replaced),
-      T(folders_are_made_down_to_the_last), T(sha256_matches_the_nist_vectors), T(sha256_of_a_file),
-      T(the_folder_is_left_empty))
+      T(an_abandoned_file_leaves_the_old_one), T(what_a_killed_process_left_is_in_nobodys_way),
+      T(two_who_write_one_file_do_not_meet), T(what_nobody_of_us_left_stays),
+      T(a_full_disk_leaves_the_old_file_and_says_so), T(what_cannot_be_read_or_written_is_named),
+      T(a_link_is_kept_and_its_file_replaced), T(folders_are_made_down_to_the_last),
+      T(sha256_matches_the_nist_vectors), T(sha256_of_a_file), T(the_folder_is_left_empty))

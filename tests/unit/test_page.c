@@ -12,20 +12,23 @@ TEST(without_sqlite_the_package_is_named)
 }
 TESTS(T(without_sqlite_the_package_is_named))
 #else
+#include "files.h"
 #include "fixture.h"
 #include "base/file.h"
 #include "report/tensorboard.h"
 
 #include <unistd.h>
 
-static char db[] = "/tmp/mete-page-XXXXXX", html[64];
+static char db[512], html[520];
 
 /* A new, empty database in `db`. */
 static struct store *new_store(void)
 {
     struct store *s = NULL;
-    strcpy(db, "/tmp/mete-page-XXXXXX");
-    close(mkstemp(db));
+    static int n;
+    char name[32];
+    snprintf(name, sizeof name, "%d.db", n++);
+    snprintf(db, sizeof db, "%s", scratch(name));
     snprintf(html, sizeof html, "%s.html", db);
     return store_open(&s, db, STORE_WRITE) == 0 ? s : NULL;
 }

@@ -14,6 +14,7 @@ TEST(without_sqlite_the_package_is_named)
 }
 TESTS(T(without_sqlite_the_package_is_named))
 #else
+#include "files.h"
 #include "fixture.h"
 #include "base/json.h"
 #include "report/table.h"
@@ -24,12 +25,12 @@ TESTS(T(without_sqlite_the_package_is_named))
 /* A filled database, made once. */
 static const char *fixture_path(void)
 {
-    static char path[] = "/tmp/mete-tables-XXXXXX";
+    static char path[512];
     static bool made;
     if (!made) {
         struct store *s = NULL;
         struct fixture *f = NULL;
-        close(mkstemp(path));
+        snprintf(path, sizeof path, "%s", scratch("tables.db"));
         if (store_open(&s, path, STORE_WRITE) != 0 || fixture_fill(s, 3, &f) != 0)
             abort();
         store_close(s);
@@ -223,7 +224,6 @@ TEST(asking_wrongly_is_refused)
     CHECK_HAS(mete_errmsg(), "has no suite 'quik'; it has: fixture");
     o = (struct mete_results_options){.db = "/nowhere/x.db"};
     CHECK_EQ(mete_results(&o, &text), METE_EIO);
-    unlink(fixture_path()); /* the last test */
 }
 
 TESTS(T(the_papers_numbers_are_those_of_the_reference_page),
