@@ -39,7 +39,7 @@ if(NOT METE_SANITIZE AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
   target_link_libraries(mete_faults PRIVATE mete_lib ${CMAKE_DL_LIBS})
   set_source_files_properties(tests/inject/faults.c tests/inject/phases.c PROPERTIES
     COMPILE_OPTIONS "-fno-builtin;-Wno-missing-prototypes")
-  foreach(name labeller_buy engine_step evaluate model_write store_finish mete_report)
+  foreach(name labeller_buy learner_step evaluate model_write store_finish mete_report)
     target_link_options(mete_faults PRIVATE -Wl,--wrap=${name})
   endforeach()
 endif()

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,9 @@ struct entry {                /* a tensor, and where the header says it lies */
 
 struct safetensors {
     char *name;
-    struct file_map map;   /* empty when reading memory */
+    struct file_map map; /* empty when reading memory */
+    const char *data;    /* of all tensors */
+    size_t size;
     struct entry *entries; /* by name once open */
     int n, room;
     struct safetensors_pair *meta; /* by key once open; the strings are ours */
@@ -256,6 +259,8 @@ static int parse(struct safetensors *s, const char *data, size_t size)
     int err = read_header(s, &j);
     json_close(&j);
     free(header);
+    s->data = data + length;
+    s->size = size - LENGTH - length;
     if (!err && s->n > 0)
         err = place(s, data + length, size - LENGTH - length);
     else if (!err && size > LENGTH + length)
@@ -330,6 +335,31 @@ const char *safetensors_meta(const struct safetensors *s, const char *key)
     struct safetensors_pair k = {.key = key};
     const struct safetensors_pair *p = bsearch(&k, s->meta, (size_t)s->pairs, sizeof k, by_key);
     return p ? p->value : NULL;
+}
+
+void safetensors_sum_meta(struct sha256 *sum, const struct safetensors_pair *meta, int pairs)
+{
+    for (int i = 0; i < pairs; i++)
+        if (strcmp(meta[i].key, "sha256") != 0) {
+            sha256_add(sum, meta[i].key, strlen(meta[i].key) + 1);
+            sha256_add(sum, meta[i].value, strlen(meta[i].value) + 1);
+        }
+}
+
+int safetensors_verify(const struct safetensors *s)
+{
+    const char *expected = safetensors_meta(s, "sha256");
+    char sum[SHA256_HEX];
+    struct sha256 state;
+    if (!expected)
+        return 0;
+    sha256_init(&state);
+    safetensors_sum_meta(&state, s->meta, s->pairs);
+    sha256_add(&state, s->data, s->size);
+    sha256_hex(&state, sum);
+    return strcmp(sum, expected) == 0
+               ? 0
+               : fail(METE_EFORMAT, "%s: is damaged: its data is not what was written", s->name);
 }
 
 const char *safetensors_name(const struct safetensors *s)

@@ -50,5 +50,14 @@ const char *safetensors_name(const struct safetensors *s); /* the path, for mess
  * every tensor is aligned.  array.bytes need not be set. */
 int safetensors_write(const char *path, const struct safetensor *tensors, int n,
                       const struct safetensors_pair *meta, int pairs);
+/* The same, with the SHA-256 of the data and of the other metadata among the metadata, as
+ * "sha256". */
+int safetensors_write_summed(const char *path, const struct safetensor *tensors, int n,
+                             const struct safetensors_pair *meta, int pairs);
+/* METE_EFORMAT where there is such a sum and it is another. */
+int safetensors_verify(const struct safetensors *s);
+/* Adds metadata in the order of its keys, without the sum itself. */
+struct sha256;
+void safetensors_sum_meta(struct sha256 *sum, const struct safetensors_pair *meta, int pairs);
 
 #endif

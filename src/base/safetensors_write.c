@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -124,23 +125,52 @@ static int write_sorted(const char *path, const struct safetensor *tensors, int 
     return err;
 }
 
-int safetensors_write(const char *path, const struct safetensor *tensors, int n,
-                      const struct safetensors_pair *meta, int pairs)
+/* Of the metadata and the data, in the order of the file. */
+static void sum_of(const struct safetensor *tensors, int n, const struct safetensors_pair *meta,
+                   int pairs, char out[SHA256_HEX])
+{
+    struct sha256 sum;
+    sha256_init(&sum);
+    safetensors_sum_meta(&sum, meta, pairs);
+    for (int i = 0; i < n; i++)
+        sha256_add(&sum, tensors[i].array.data, tensors[i].array.bytes);
+    sha256_hex(&sum, out);
+}
+
+static int write_all(const char *path, const struct safetensor *tensors, int n,
+                     const struct safetensors_pair *meta, int pairs, bool summed)
 {
     struct safetensor *t = mem_array((size_t)n, sizeof *t);
-    struct safetensors_pair *m = mem_array((size_t)pairs, sizeof *m);
+    struct safetensors_pair *m = mem_array((size_t)pairs + 1, sizeof *m);
+    char sum[SHA256_HEX] = "";
     if (n > 0)
         memcpy(t, tensors, (size_t)n * sizeof *t);
     if (pairs > 0)
         memcpy(m, meta, (size_t)pairs * sizeof *m);
+    if (summed)
+        m[pairs++] = (struct safetensors_pair){"sha256", sum};
     qsort(m, (size_t)pairs, sizeof *m, by_key);
     int err = check(path, t, n, m, pairs);
     if (!err)
         err = refuse_duplicates(path, t, n, m, pairs);
     qsort(t, (size_t)n, sizeof *t, by_size_and_name);
+    if (!err && summed)
+        sum_of(t, n, m, pairs, sum);
     if (!err)
         err = write_sorted(path, t, n, m, pairs);
     free(t);
     free(m);
     return err;
+}
+
+int safetensors_write(const char *path, const struct safetensor *tensors, int n,
+                      const struct safetensors_pair *meta, int pairs)
+{
+    return write_all(path, tensors, n, meta, pairs, false);
+}
+
+int safetensors_write_summed(const char *path, const struct safetensor *tensors, int n,
+                             const struct safetensors_pair *meta, int pairs)
+{
+    return write_all(path, tensors, n, meta, pairs, true);
 }

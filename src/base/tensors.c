@@ -1,8 +1,10 @@
 /* tensors.c - named arrays in memory. */
 #include "base/tensors.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +58,16 @@ static void copy(struct ndarray *to, const struct ndarray *from)
     memcpy((void *)to->data, from->data, from->bytes);
 }
 
+static int check_finite(const struct ndarray *a, const struct safetensors *f, const char *name)
+{
+    const float *x = a->data;
+    for (size_t i = 0; a->dtype == DTYPE_F32 && i < a->bytes / sizeof *x; i++)
+        if (!isfinite(x[i]))
+            return fail(METE_EFORMAT, "%s: number %zu of '%s' is not finite", safetensors_name(f),
+                        i, name);
+    return 0;
+}
+
 int tensors_read(struct tensors *t, const struct safetensors *f, const char *prefix)
 {
     int err = 0;
@@ -66,8 +78,10 @@ int tensors_read(struct tensors *t, const struct safetensors *f, const char *pre
         char *name = mem_print("%s%s", prefix, t->at[i].name);
         err = safetensors_get(f, name, a->dtype == DTYPE_F32 ? DTYPES_REAL : DTYPE_SET(a->dtype),
                               a->rank, bytes ? (int64_t[]){-1} : a->shape, &found);
-        if (!err)
+        if (!err) {
             copy(a, found);
+            err = check_finite(a, f, name);
+        }
         free(name);
     }
     return err;

@@ -19,7 +19,7 @@ void tensors_release(struct tensors *t);
 
 /* Fills every array of `t` from the tensor of the file that is called `prefix` and its name, and
  * is of the same shape; arrays of bytes (U8, one dimension) may be of any length and take the
- * file's.  F32 also reads F64. */
+ * file's.  F32 also reads F64, and refuses what is not finite (METE_EFORMAT). */
 int tensors_read(struct tensors *t, const struct safetensors *f, const char *prefix);
 /* Adds to the first `n` of out[] what tensors_read will find under `prefix`, and returns how many
  * there are then; out[] has room for t->n more.  Borrows the data; free() the names with

@@ -373,7 +373,8 @@ static int load_training(struct engine *e, const struct tensors *in)
             return fail(METE_EFORMAT, "the optimiser's state does not have the %lld numbers of %s",
                         (long long)len, moments[m].name);
     }
-    if (!steps || ndarray_check(steps, "steps", DTYPE_SET(DTYPE_I64), 0, NULL))
+    if (!steps || ndarray_check(steps, "steps", DTYPE_SET(DTYPE_I64), 0, NULL) ||
+        *(const int64_t *)steps->data < 0 || *(const int64_t *)steps->data > INT32_MAX)
         return fail(METE_EFORMAT, "the optimiser's state does not say how many steps it took");
     for (int m = 0; m < 2; m++) {
         const float *at = row[m]->data;

@@ -5,6 +5,9 @@
  * learner's model (the engine's weights have PyTorch's names), the rest of the
  * learner's state, the best model, counters and history.  The collection may be ahead of the
  * checkpoint, never behind: what is past the checkpoint's counters is dropped.
+ *
+ * Each carries the SHA-256 of its data, and all that is read is checked besides: counters against
+ * the settings, tasks and labels against the dataset, validations against each other.
  */
 #include "run/train.h"
 #include "run/identity.h"
@@ -62,7 +65,7 @@ static int write_collection(const struct trainer *t)
         vector_of("ledger", DTYPE_U8, n * (int64_t)sizeof *rows, rows),
     };
     path_of(path, t->folder, "collection.safetensors");
-    int err = safetensors_write(path, out, 2, NULL, 0);
+    int err = safetensors_write_summed(path, out, 2, NULL, 0);
     free(flat);
     return err;
 }
@@ -99,7 +102,7 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
     path_of(path, t->folder, "checkpoint.safetensors");
     int n_meta = 0;
     struct safetensors_pair *meta = settings_pairs(t->settings, &n_meta);
-    err = safetensors_write(path, out, n, meta, n_meta);
+    err = safetensors_write_summed(path, out, n, meta, n_meta);
     free(meta);
     tensors_names_free(out, 0, named);
     free(out);
@@ -138,6 +141,30 @@ static int get(const struct safetensors *f, const char *name, enum dtype type, i
     return safetensors_get(f, name, DTYPE_SET(type), 1, &n, out);
 }
 
+static bool within(int64_t n, int64_t least, int64_t most)
+{
+    return n >= least && n <= most;
+}
+
+/* What no run of these settings can have, whatever wrote it. */
+static int check_counters(const struct trainer *t, const int64_t *c, const double reals[2])
+{
+    const struct train_settings *s = &t->setup->train;
+    bool classical = ledger_cap(t->ledger) == 0;
+    int64_t asked = classical ? c[C_STEP] * s->meta_batch : c[C_BOUGHT];
+    if (!within(c[C_STEP], 0, s->steps) || !within(c[C_BEST_STEP], 0, c[C_STEP]))
+        return fail(METE_EFORMAT, "step %lld of %d, best at %lld", (long long)c[C_STEP], s->steps,
+                    (long long)c[C_BEST_STEP]);
+    if (!within(c[C_BOUGHT], 0, classical ? 0 : INT32_MAX) || !within(c[C_ROWS], 0, INT64_MAX) ||
+        !within(c[C_LABELS], 0, INT64_MAX) || !within(c[C_SPENT], 0, 1) || c[C_ASKED] != asked ||
+        c[C_TASKS] != asked || !(reals[0] >= 0))
+        return fail(METE_EFORMAT, "%lld tasks of %lld asked for, %lld labels, %g spent",
+                    (long long)c[C_TASKS], (long long)c[C_ASKED], (long long)c[C_LABELS], reals[0]);
+    if (!(reals[1] >= 0 && reals[1] <= 1))
+        return fail(METE_EFORMAT, "a best accuracy of %g", reals[1]);
+    return 0;
+}
+
 static int read_collection(struct trainer *t, const int64_t *counters, double spent)
 {
     char path[4096];
@@ -150,6 +177,8 @@ static int read_collection(struct trainer *t, const int64_t *counters, double sp
     path_of(path, t->folder, "collection.safetensors");
     int err = safetensors_open(&f, path);
     if (!err)
+        err = safetensors_verify(f);
+    if (!err)
         err = get(f, "tasks", DTYPE_I32, -1, &tasks);
     if (!err)
         err = get(f, "ledger", DTYPE_U8, -1, &ledger);
@@ -157,12 +186,17 @@ static int read_collection(struct trainer *t, const int64_t *counters, double sp
         err = fail(METE_EFORMAT, "%s: has fewer ledger rows than the checkpoint says", path);
     if (!err) {
         /* copies, since a mapping promises no alignment */
-        int32_t *flat = mem_array(tasks->bytes + 1, 1);
-        struct ledger_row *rows = mem_array(ledger->bytes + 1, 1);
-        memcpy(flat, tasks->data, tasks->bytes);
-        memcpy(rows, ledger->data, ledger->bytes);
-        err = collection_restore(&t->bought, flat, tasks->bytes / sizeof *flat,
-                                 (int)counters[C_BOUGHT]);
+        int32_t *flat = NULL;
+        struct ledger_row *rows = NULL;
+        err = mem_try(&flat, tasks->bytes, 1, path);
+        if (!err)
+            err = mem_try(&rows, ledger->bytes, 1, path);
+        if (!err) {
+            memcpy(flat, tasks->data, tasks->bytes);
+            memcpy(rows, ledger->data, ledger->bytes);
+            err = collection_restore(&t->bought, t->tasks, SPLIT_TRAIN, flat,
+                                     tasks->bytes / sizeof *flat, counters[C_BOUGHT]);
+        }
         if (!err)
             err = ledger_restore(
                 t->ledger, (struct ledger_totals){spent, counters[C_LABELS], counters[C_TASKS]},
@@ -174,33 +208,54 @@ static int read_collection(struct trainer *t, const int64_t *counters, double sp
     return err;
 }
 
-static int read_history(struct trainer *t, const struct safetensors *f)
+/* Validations in order, the last at this step; one of them is the best. */
+static int check_history(const double (*h)[HISTORY_FIELDS], int64_t n, const int64_t *counters,
+                         double best)
+{
+    bool right = n > 0, found = false;
+    for (int64_t i = 0; i < n && right; i++) {
+        right = h[i][0] > (i ? h[i - 1][0] : -1) && h[i][0] <= (double)counters[C_STEP] &&
+                h[i][1] >= 0 && h[i][1] <= (double)counters[C_TASKS] && h[i][2] >= 0 &&
+                h[i][2] <= (double)counters[C_LABELS] && h[i][4] >= 0 && h[i][4] <= best;
+        found = found || (h[i][0] == (double)counters[C_BEST_STEP] && h[i][4] == best);
+    }
+    right = right && found && h[n - 1][0] == (double)counters[C_STEP];
+    return right ? 0 : fail(METE_EFORMAT, "validations that no run can have had");
+}
+
+static int read_history(struct trainer *t, const struct safetensors *f, const int64_t *counters,
+                        double best)
 {
     const struct ndarray *a;
     int err = get(f, "@history", DTYPE_F64, -1, &a);
     if (err)
         return err;
     int64_t n = ndarray_count(a) / HISTORY_FIELDS;
-    double *flat = mem_array((size_t)ndarray_count(a) + 1, sizeof *flat);
-    ndarray_to_double(a, flat);
-    t->history = mem_grow(t->history, (size_t)n + 1, sizeof *t->history);
-    for (t->n_history = 0; t->n_history < n; t->n_history++) {
-        const double *h = flat + t->n_history * HISTORY_FIELDS;
-        t->history[t->n_history] = (struct store_checkpoint){.step = (int64_t)h[0],
+    double(*h)[HISTORY_FIELDS] = NULL;
+    err = mem_try(&h, (size_t)n + 1, sizeof *h, "a checkpoint");
+    if (err)
+        return err;
+    ndarray_to_double(a, h[0]);
+    err = check_history((const double(*)[HISTORY_FIELDS])h, n, counters, best);
+    if (!err)
+        t->history = mem_grow(t->history, (size_t)n + 1, sizeof *t->history);
+    for (t->n_history = 0; t->n_history < n && !err; t->n_history++) {
+        const double *row = h[t->n_history];
+        t->history[t->n_history] = (struct store_checkpoint){.step = (int64_t)row[0],
                                                              .shots = t->setup->train.val_shots,
-                                                             .tasks = (int64_t)h[1],
-                                                             .labels = (int64_t)h[2],
-                                                             .train_loss = h[3],
-                                                             .accuracy = h[4],
-                                                             .half = h[5],
-                                                             .loss = h[6]};
+                                                             .tasks = (int64_t)row[1],
+                                                             .labels = (int64_t)row[2],
+                                                             .train_loss = row[3],
+                                                             .accuracy = row[4],
+                                                             .half = row[5],
+                                                             .loss = row[6]};
     }
-    free(flat);
-    return 0;
+    free(h);
+    return err;
 }
 
-/* Checkpoints of before learners (tests/old) have the optimiser's steps among the counters, and the best model's
- * tensors as one row. */
+/* Checkpoints of before learners (tests/old) have the optimiser's steps among the counters, and the
+ * best model's tensors as one row. */
 static int read_older(const struct safetensors *f, struct tensors *training, struct tensors *best)
 {
     const struct ndarray *a;
@@ -290,15 +345,19 @@ static int read_state(struct trainer *t, const char *path)
     double reals[2];
     int err = safetensors_open(&f, path);
     if (!err)
+        err = safetensors_verify(f);
+    if (!err)
         err = read_counters(f, counters);
     if (!err)
         err = get(f, "@reals", DTYPE_F64, 2, &a);
     if (!err)
         ndarray_to_double(a, reals);
     if (!err)
+        err = check_counters(t, counters, reals);
+    if (!err)
         err = read_learner(t, f);
     if (!err)
-        err = read_history(t, f);
+        err = read_history(t, f, counters, reals[1]);
     if (!err)
         err = read_collection(t, counters, reals[0]);
     if (!err) {
@@ -321,7 +380,9 @@ static int check_identity(const struct trainer *t, const char *path)
     int err = 0;
     if (!t->settings || safetensors_open(&f, path))
         return 0;
-    if (!safetensors_meta(f, "method"))
+    if (safetensors_verify(f))
+        err = 0;
+    else if (!safetensors_meta(f, "method"))
         log_warn("%s was written by an older mete and does not say what run it is of; it is taken "
                  "for one of this run",
                  path);

@@ -202,15 +202,22 @@ static int restore_one(struct episode *e, const int32_t *flat, size_t left, size
     return 0;
 }
 
-int collection_restore(struct collection *c, const int32_t *flat, size_t len, int tasks)
+int collection_restore(struct collection *c, const struct tasks *tasks, int part,
+                       const int32_t *flat, size_t len, int64_t n)
 {
+    struct episode_scratch scratch = {0};
     size_t at = 0, used = 0;
-    for (int i = 0; i < tasks; i++, at += used) {
+    int err = 0;
+    for (int64_t i = 0; i < n && !err; i++, at += used) {
         struct episode e = {0};
-        int err = restore_one(&e, flat + at, len - at, &used);
-        if (err)
-            return err;
-        collection_add(c, &e, 1);
+        err = restore_one(&e, flat + at, len - at, &used);
+        if (!err)
+            err = episode_check(tasks, part, &e, &scratch);
+        if (!err)
+            collection_add(c, &e, 1);
+        else
+            episode_release(&e);
     }
-    return 0;
+    episode_scratch_release(&scratch);
+    return err;
 }

@@ -38,6 +38,8 @@ void tasks_resplit(struct labelled_task *labelled, int n, int ways, uint64_t see
 
 /* As one row of numbers, and back: what a checkpoint keeps. */
 size_t collection_flatten(const struct collection *c, int32_t **out); /* free() it */
-int collection_restore(struct collection *c, const int32_t *flat, size_t len, int tasks);
+/* Each task is checked against `tasks` and `part`, which it must have come from. */
+int collection_restore(struct collection *c, const struct tasks *tasks, int part,
+                       const int32_t *flat, size_t len, int64_t n);
 
 #endif

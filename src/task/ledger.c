@@ -239,11 +239,13 @@ static int check_rows(const struct ledger *l, struct ledger_totals totals,
 {
     int64_t spent = 0;
     for (int64_t i = 0; i < n; i++) {
-        spent += llround(rows[i].cost * MILLIONTHS);
-        if (rows[i].item < 0 || rows[i].item >= l->d->items)
-            return fail(METE_EFORMAT, "ledger row %" PRId64 ": item %d is not one of %" PRId64, i,
-                        rows[i].item, l->d->items);
-        if (!(rows[i].cost >= 0) || rows[i].total != money_labels(spent))
+        if (rows[i].item < 0 || rows[i].item >= l->d->items ||
+            rows[i].klass != l->d->y[rows[i].item])
+            return fail(METE_EFORMAT, "ledger row %" PRId64 ": no item %d of class %d", i,
+                        rows[i].item, rows[i].klass);
+        bool fits = rows[i].cost >= 0 && rows[i].cost <= (double)(INT64_MAX / 2) / MILLIONTHS &&
+                    !__builtin_add_overflow(spent, llround(rows[i].cost * MILLIONTHS), &spent);
+        if (!fits || rows[i].total != money_labels(spent))
             return fail(METE_EFORMAT, "ledger row %" PRId64 ": the total is %g, not %g", i,
                         rows[i].total, money_labels(spent));
     }

@@ -162,3 +162,56 @@ void episode_release(struct episode *e)
     free(e->support);
     *e = (struct episode){0};
 }
+
+void episode_scratch_release(struct episode_scratch *s)
+{
+    task_release(&s->task);
+    free(s->where);
+    *s = (struct episode_scratch){0};
+}
+
+enum { NOWHERE, IN_POOL, IN_QUERY };
+
+/* Whether item i of n is where it should be, not met before, and has its label. */
+static bool items_fit(const struct episode_scratch *s, const int32_t *item, const int32_t *label,
+                      int n, uint8_t where, int64_t items)
+{
+    bool fit = true;
+    for (int i = 0; i < n && fit; i++) {
+        fit = item[i] >= 0 && item[i] < items && s->where[item[i]] == where &&
+              label[i] == hidden_label(&s->task, item[i]);
+        if (fit)
+            s->where[item[i]] = NOWHERE;
+    }
+    return fit;
+}
+
+static void mark(struct episode_scratch *s, uint8_t pool, uint8_t query)
+{
+    for (int i = 0; i < s->task.n_pool; i++)
+        s->where[s->task.pool[i]] = pool;
+    for (int i = 0; i < s->task.n_query; i++)
+        s->where[s->task.query[i]] = query;
+}
+
+int episode_check(const struct tasks *t, int part, const struct episode *e,
+                  struct episode_scratch *s)
+{
+    int64_t items = t->d->items;
+    if (!s->where)
+        s->where = mem_array((size_t)items, 1);
+    int err = e->task >= 0
+                  ? task_draw(t, part, e->task, &s->task)
+                  : fail(METE_EFORMAT, "task %lld: no task has that number", (long long)e->task);
+    if (err)
+        return err;
+    mark(s, IN_POOL, IN_QUERY);
+    bool fits = e->user == s->task.user && e->ways == s->task.ways &&
+                e->n_query == s->task.n_query && e->n_support <= s->task.labels &&
+                items_fit(s, e->support, e->support_label, e->n_support, IN_POOL, items) &&
+                items_fit(s, e->query, e->query_label, e->n_query, IN_QUERY, items);
+    mark(s, NOWHERE, NOWHERE);
+    return fits ? 0
+                : fail(METE_EFORMAT, "task %lld: its points or labels are not those of that task",
+                       (long long)e->task);
+}

@@ -88,4 +88,15 @@ struct episode {
 void episode_init(struct episode *e, const struct task *task, int n_support);
 void episode_release(struct episode *e);
 
+/* What episode_check works in; zeroed, then given back by episode_scratch_release. */
+struct episode_scratch {
+    struct task task;
+    uint8_t *where; /* (items) in the pool, in the query, or in neither */
+};
+void episode_scratch_release(struct episode_scratch *s);
+/* Whether an episode read from a file is a task of this part as it is bought: its number's user,
+ * ways and query, different points of its pool, and the labels all these have. */
+int episode_check(const struct tasks *t, int part, const struct episode *e,
+                  struct episode_scratch *s);
+
 #endif

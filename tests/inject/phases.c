@@ -3,9 +3,9 @@
 #include "faults.h"
 
 #include "label/label.h"
-#include "method/engine.h"
+#include "method/learner.h"
 #include "run/evaluate.h"
-#include "run/weights.h"
+#include "run/model.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -24,25 +24,25 @@ WRAP(int, labeller_buy,
     return __real_labeller_buy(s, q, episodes, got);
 }
 
-WRAP(int, engine_step, (struct engine * e, const struct labelled_task *tasks, int n))
+WRAP(int, learner_step, (struct learner * l, const struct labelled_task *tasks, int n))
 {
     trained = false;
     fault_phase("step");
-    return __real_engine_step(e, tasks, n);
+    return __real_learner_step(l, tasks, n);
 }
 
-WRAP(int, evaluate, (struct engine * e, const struct evaluation *what, struct score *out))
+WRAP(int, evaluate, (struct learner * l, const struct evaluation *what, struct score *out))
 {
     fault_phase(trained ? "test" : "validation");
-    return __real_evaluate(e, what, out);
+    return __real_evaluate(l, what, out);
 }
 
 WRAP(int, model_write,
-     (const char *path, const struct net *net, const float *row,
-      const struct safetensors_pair *meta, int pairs))
+     (const char *path, const struct tensors *model, const struct safetensors_pair *meta,
+      int pairs))
 {
     trained = true;
-    return __real_model_write(path, net, row, meta, pairs);
+    return __real_model_write(path, model, meta, pairs);
 }
 
 WRAP(int, store_finish, (struct store * s, const char *id, const struct store_results *r))
