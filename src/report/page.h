@@ -16,8 +16,9 @@ struct page {
     struct store *s;
     const char *suite; /* NULL: all runs */
     struct text html;
-    struct text nav;  /* links to the sections */
-    size_t head_size; /* bytes of `html` that are the first screen */
+    struct text nav;    /* links to the sections */
+    size_t head_size;   /* bytes of `html` that are the first screen */
+    bool theory, drift; /* their tables are prepared */
     struct style style;
     int n_charts;
     struct result_list results; /* of the best models */
@@ -66,6 +67,11 @@ int page_theory(struct page *p);   /* studies of stability beside the bound's sh
 int page_drift(struct page *p);    /* Reptile's update beside the gradient it stands for */
 int page_measures(struct page *p); /* of any study */
 int page_runs(struct page *p);     /* every run, its settings and environment */
+
+int page_words(struct page *p); /* studies in a few sentences */
+void page_letters(struct page *p);
+int theory_prepare(struct page *p); /* the tables behind the studies; once is enough */
+int drift_prepare(struct page *p);
 
 void page_table(struct page *p, const struct table *t); /* one table with its notes */
 

@@ -98,13 +98,21 @@ static int add_figure(struct page *p, const struct figure *f)
     return err;
 }
 
+int drift_prepare(struct page *p)
+{
+    if (p->drift)
+        return 0;
+    p->drift = true;
+    return sql_exec(p->s, prepare_sql, "cannot read the studies of drift");
+}
+
 int page_drift(struct page *p)
 {
     double n = 0;
     int err = page_measured(p, "cosine", &n);
     if (err || n == 0)
         return err;
-    err = sql_exec(p->s, prepare_sql, "cannot read the studies of drift");
+    err = drift_prepare(p);
     if (err)
         return err;
     page_section(p, "drift", "Reptile's update and its gradient",

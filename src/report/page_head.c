@@ -222,16 +222,17 @@ static const char labels_tile[] =
     " show_count(max(n))) FROM (SELECT CAST(round(labels_used) AS INTEGER) AS n FROM outcomes JOIN"
     " shown USING (run))";
 static const char labels_more[] =
-    "SELECT printf('%.0f %% support, %.0f %% query', 100.0 * s / (s + q), 100.0 * q / (s + q))"
+    "SELECT printf('%.0f %% support, %.0f %% query;', 100.0 * s / (s + q), 100.0 * q / (s + q))"
     " FROM (SELECT sum(support) AS s, sum(query) AS q FROM ledger_classes JOIN shown USING (run))"
     " WHERE s + q > 0";
 static const char validation_more[] =
-    "SELECT '; validation, not charged: ' || iif(min(v) = max(v), show_count(min(v)),"
+    "SELECT ' validation, not charged: ' || iif(min(v) = max(v), show_count(min(v)),"
     " show_count(min(v)) || ' to ' || show_count(max(v))) FROM (SELECT r.ways * t.value *"
     " (s.value + q.value) AS v FROM runs r JOIN shown USING (run) JOIN outcomes USING (run) JOIN"
     " settings t ON t.run = r.run AND t.key = 'train.val_tasks' JOIN settings s ON s.run = r.run"
     " AND s.key = 'train.val_shots' JOIN settings q ON q.run = r.run AND q.key = 'test.query'"
-    " WHERE r.ways > 0) HAVING count(v) > 0";
+    " WHERE r.ways > 0 AND EXISTS (SELECT 1 FROM checkpoints c WHERE c.run = r.run)) HAVING "
+    "count(v) > 0";
 static const char runs_tile[] =
     "SELECT printf('%d of %d', sum(status = 'done'), count(*)) FROM runs JOIN shown USING (run)";
 static const char runs_more[] =
@@ -455,6 +456,8 @@ static int add_verdict(struct page *p)
         if (!err && studies == 0)
             text_add(&p->html, "<p class=\"verdict\">Nothing has been measured yet.</p>\n");
     }
+    if (!err)
+        err = page_words(p);
     free(verdict);
     return err;
 }

@@ -73,9 +73,12 @@ static const char views_sql[] =
     "  max(h) FILTER (WHERE name = 'inner_gamma') AS inner_gamma_h"
     "  FROM points GROUP BY dataset, method, labels, n, m";
 
-static int prepare(struct page *p)
+int theory_prepare(struct page *p)
 {
     struct mete_shape *shape = NULL;
+    if (p->theory)
+        return 0;
+    p->theory = true;
     int n = 0, err = sql_exec(p->s, studied_sql, "cannot read the studies");
     if (!err)
         err = sql_exec(p->s, views_sql, "cannot read the studies");
@@ -241,12 +244,13 @@ int page_theory(struct page *p)
     int err = page_measured(p, "gap", &n);
     if (err || n == 0)
         return err;
-    err = prepare(p);
+    err = theory_prepare(p);
     if (err)
         return err;
     page_section(p, "theory", "Theory against measurement",
                  "How far the risk on new tasks lies above the training objective, and what the "
                  "stability bounds say it depends on (docs/theory.md).");
+    page_letters(p);
     for (int i = 0; i < 2 && !err; i++)
         err = add_against(p, &gaps[i]);
     if (!err)

@@ -192,6 +192,11 @@ TEST(studies_of_stability_have_their_figures)
         free(mark);
     }
     CHECK(!strstr(page, "<section id=\"drift\">"));
+    CHECK(strstr(page, "from n = 10 to n = 100 from") != NULL); /* O1 in words */
+    CHECK(strstr(page, "It falls by more than the intervals in 2 of 2 comparisons") != NULL);
+    CHECK(strstr(page, "with m for 1 of 1 methods: from m = 5 to m = 25 from 6 to 1.2 for maml") !=
+          NULL); /* O3 */
+    CHECK(strstr(page, "What the letters mean") != NULL);
     CHECK(strstr(page, "<td>gap</td><td class=\"n\">8</td><td class=\"n\">0.5 ±") != NULL);
     CHECK(strstr(page, "data-line=\"maml, fitted\"") != NULL);
     CHECK(strstr(page, "<td class=\"n\">1234</td>") != NULL); /* two seeds: no interval */
@@ -235,6 +240,8 @@ TEST(studies_of_drift_have_their_figures)
         CHECK_OK(finish_study(s, f->ids[i], all, sizeof all / sizeof *all));
     }
     char *page = page_of(s);
+    CHECK(strstr(page, "the cosine of the two is 0.75 to 0.75 at the step size 0.01, and 0.75") !=
+          NULL);
     CHECK(strstr(page, "<figure data-chart=\"drift-cosine\">") != NULL);
     CHECK(strstr(page, "<figure data-chart=\"drift-deviation\">") != NULL);
     CHECK(strstr(page, "<figure data-chart=\"drift-bound\">") != NULL);
