@@ -121,12 +121,17 @@ struct features {
 /* What a class without support is to a prototype loss: a prototype at the origin; or left out of
  * the softmax (logit -infinity, probability 0), unless no class has support.  A query of a class
  * that is left out must not be labelled. */
-enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT };
+enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT, ABSENT_PRIOR };
 
-/* The classes that a prototype loss tells apart. */
+/* The classes that a prototype loss tells apart.  With a prior (a dense layer after the features,
+ * for sets that have kernels.prior) class c has the prototype (n m + k G) / (n + k), m the mean of
+ * its n support images, G row c of the layer's weight and k = exp(bias c) a pseudo-count; and
+ * `grad` gets the layer's gradients, where grad.at is not NULL. */
 struct classes {
     int ways;
     enum absent absent;
+    const struct layer *prior; /* NULL: none */
+    struct vec theta, grad;
 };
 
 struct adam {
@@ -156,6 +161,7 @@ struct device_options {
 struct kernels {
     const char *name, *summary;
     size_t elem;  /* bytes of an element of a vector: 4, or 8 where doubles are kept */
+    bool prior;   /* its prototype loss takes a prior (struct classes) */
     bool batched; /* wants all tasks of a shard in one call (a GPU), not one task per thread */
 
     /* -- the device; these may fail -- */

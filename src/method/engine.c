@@ -237,6 +237,12 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     choose_optimiser(e, &spec->outer);
     int err = net_build(&e->net, spec->net, spec->net_settings, e->k, spec->images.h,
                         spec->images.w, spec->images.c, ways);
+    if (!err && spec->method->ops->prior && spec->method->ops->prior(spec->method))
+        err = e->k->prior ? net_add_prior(&e->net, spec->ways)
+                          : fail(METE_EINVAL,
+                                 "method.absent=prior is not computed on %s; use left-out, or a "
+                                 "CPU",
+                                 e->k->name);
     if (!err)
         err = e->k->open(&e->dev, &e->device);
     if (!err)

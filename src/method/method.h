@@ -87,6 +87,10 @@ struct method_ops {
      * then takes tasks of one size at a time.  NULL: they are not. */
     bool (*one_pass)(const struct method *m);
 
+    /* Whether it learns prototypes that tasks share (net_add_prior), for which a class must be the
+     * same in all tasks.  NULL: it does not. */
+    bool (*prior)(const struct method *m);
+
     /* Whether query points of classes that the support does not have are no part of the loss:
      * they come without their label.  NULL: they are. */
     bool (*leaves_out)(const struct method *m);

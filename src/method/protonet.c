@@ -4,7 +4,9 @@
  * squared Euclidean distances to the classes.  With unbalanced supports there are
  * classes without support all the time.  With absent=left-out they have no part in the
  * softmax; with absent=origin their prototype is the origin, which is what the authors'
- * framework gives (sum / (count + 1e-7)): predicted, and trained towards.
+ * framework gives (sum / (count + 1e-7)): predicted, and trained towards.  Where classes are
+ * the same for everybody, absent=prior gives every class a prototype that all tasks share,
+ * learned with the net, and a learned number of images that it counts for beside the support's.
  *
  * With batch statistics the support and the query are two passes, each by its own;
  * `joint` makes them one pass, as in Snell et al.'s program.  A device that takes all tasks
@@ -21,9 +23,10 @@ struct protonet {
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct protonet, joint, "joint", 0,
                    "embed support and query in one pass, normalised together"),
-    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out", ABSENT_ORIGIN,
-                     "a class without support: has its prototype at the origin, or is left out of "
-                     "the softmax and its query points of the training loss"),
+    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out|prior", ABSENT_ORIGIN,
+                     "a class without support: prototype at the origin; left out of the softmax, "
+                     "and its query points of the training loss; or, where tasks share their "
+                     "classes, all prototypes are drawn to shared ones, which are learned"),
     {0},
 };
 
@@ -57,7 +60,10 @@ static void embedding_take(struct embedding *e, const struct method *m, struct w
     const struct protonet *s = m->state;
     const struct net *net = worker->net;
     bool one_pass = net->bn == BN_SUPPORT || (net->bn == BN_BATCH && s->joint);
-    e->classes = (struct classes){ways, (enum absent)s->absent};
+    e->classes = (struct classes){.ways = ways, .absent = (enum absent)s->absent};
+    if (net->prior)
+        e->classes.prior = &net->layer[net->layers];
+    e->classes.theta = theta;
     e->joint = one_pass && f->support.n > 0;
     e->stacked = net->bn == BN_BATCH && !e->joint && net->k->batched && !out->wanted &&
                  f->support.n == f->query.n && theta.stride == 0;
@@ -128,6 +134,8 @@ static void protonet_meta_grad(const struct method *m, struct worker *worker,
         more = vector_take(worker, net->k->batched ? 2 * tasks : tasks);
     if (!worker->mem.base)
         return;
+    bool two = !e.joint && f->support.n > 0;
+    e.classes.grad = grad;
     compare(&e, worker, f, theta, out);
     if (e.stacked) {
         query = (struct vec){.at = (char *)more.at + (size_t)tasks * more.stride * net->k->elem,
@@ -135,11 +143,11 @@ static void protonet_meta_grad(const struct method *m, struct worker *worker,
         pass_backward(&e.query, worker, theta, more);
     } else {
         pass_backward(&e.query, worker, theta, grad);
-        if (!e.joint)
+        if (two)
             pass_backward(&e.support, worker, theta, more);
     }
-    if (!e.joint)
-        net->k->axpy(worker->dev, tasks, net->trained, grad, query, 1, more);
+    if (two)
+        net->k->axpy(worker->dev, tasks, net_body(net), grad, query, 1, more);
 }
 
 static void protonet_predict(const struct method *m, struct worker *worker,
@@ -158,6 +166,11 @@ static void protonet_cost(const struct method *m, const struct batch_shape *shap
     (void)m;
     *both = shape->support + shape->query;
     *hvp = 0;
+}
+
+static bool protonet_prior(const struct method *m)
+{
+    return ((const struct protonet *)m->state)->absent == ABSENT_PRIOR;
 }
 
 static bool protonet_leaves_out(const struct method *m)
@@ -182,5 +195,6 @@ const struct method_ops method_protonet = {
     .predict = protonet_predict,
     .cost = protonet_cost,
     .one_pass = protonet_one_pass,
+    .prior = protonet_prior,
     .leaves_out = protonet_leaves_out,
 };

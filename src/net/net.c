@@ -61,6 +61,23 @@ int net_build(struct net *net, const struct net_ops *ops, const void *settings,
     return err;
 }
 
+int net_add_prior(struct net *net, int ways)
+{
+    const struct layer *last = &net->layer[net->layers - 1];
+    int err = net_add_dense(net, ways, false, last->out_h, last->out_w, last->out_c);
+    if (err)
+        return err;
+    net->len = net->k->layout(net->layer, net->layers, &net->trained);
+    net->layers--; /* no pass runs it */
+    net->prior = ways;
+    return 0;
+}
+
+size_t net_body(const struct net *net)
+{
+    return net->prior ? net->layer[net->layers].offset[TENSOR_WEIGHT] : net->trained;
+}
+
 const struct layer *net_feature_layer(const struct net *net, int *index)
 {
     int i = net->layers - 1 - (net->ways > 0);
@@ -80,7 +97,10 @@ static void name_tensor(const struct net *net, struct net_tensor *t)
     static const char *const names[TENSORS] = {"weight", "bias",         "weight",
                                                "bias",   "running_mean", "running_var"};
     const char *part = names[t->which];
-    if (net->ways > 0 && t->layer == net->layers - 1)
+    if (t->layer == net->layers)
+        snprintf(t->name, sizeof t->name, "prior.%s",
+                 t->which == TENSOR_WEIGHT ? "mean" : "log_count");
+    else if (net->ways > 0 && t->layer == net->layers - 1)
         snprintf(t->name, sizeof t->name, "head.%s", part);
     else if (net->layer[t->layer].kind == LAYER_DENSE)
         snprintf(t->name, sizeof t->name, "fc%d.%s", t->layer, part);
@@ -109,7 +129,7 @@ static void shape_tensor(const struct layer *l, struct net_tensor *t)
 int net_tensors(const struct net *net, struct net_tensor out[NET_TENSORS_MAX])
 {
     int n = 0;
-    for (int i = 0; i < net->layers; i++)
+    for (int i = 0; i < net->layers + (net->prior > 0); i++)
         for (int w = 0; w < TENSORS; w++) {
             if (net->layer[i].kind == LAYER_DENSE && w > TENSOR_BIAS)
                 continue;
@@ -145,7 +165,7 @@ void net_init(const struct net *net, struct device *d, uint64_t seed, void *thet
         const struct net_tensor *t = &tensors[i];
         float *host = mem_array(t->len, sizeof *host);
         struct rng r = rng_make(seed, RNG_INIT, (uint64_t)t->layer, (uint32_t)t->which);
-        if (t->which == TENSOR_WEIGHT)
+        if (t->which == TENSOR_WEIGHT && t->layer < net->layers)
             glorot(&net->layer[t->layer], &r, host, t->len);
         bool one = t->which == TENSOR_GAMMA || t->which == TENSOR_VAR;
         for (size_t j = 0; one && j < t->len; j++)

@@ -32,6 +32,7 @@ struct net {
     struct layer layer[LAYERS_MAX];
     int layers; /* with the head, where there is one */
     int ways;   /* of the head; 0: none, the net ends in features */
+    int prior;  /* ways of shared prototypes, 0: none; they are layer[layers], which no pass runs */
     enum bn_mode bn;
     size_t len;     /* elements of a parameter vector */
     size_t trained; /* those that gradients move */
@@ -43,6 +44,9 @@ int net_find(const struct net_ops **out, const char *name);
 /* Builds `net` for inputs of h x w x c; ways 0 leaves the head out. */
 int net_build(struct net *net, const struct net_ops *ops, const void *settings,
               const struct kernels *k, int h, int w, int c, int ways);
+/* Adds shared prototypes, and how many images each is worth, to a net without a head. */
+int net_add_prior(struct net *net, int ways);
+size_t net_body(const struct net *net); /* trained elements before those, or all of them */
 /* For a net's build: append a layer. */
 int net_add_conv(struct net *net, int filters, int stride, bool pool, double eps, int h, int w,
                  int c);
@@ -51,7 +55,8 @@ int net_add_dense(struct net *net, int units, bool relu, int h, int w, int c);
 int net_features(const struct net *net); /* outputs of the last layer before the head */
 const struct layer *net_feature_layer(const struct net *net, int *index); /* index may be NULL */
 
-/* The tensors by PyTorch's names: "conv0.weight", "bn0.running_mean", "head.bias". */
+/* The tensors by PyTorch's names: "conv0.weight", "bn0.running_mean", "head.bias"; those of shared
+ * prototypes are "prior.mean" and "prior.log_count". */
 struct net_tensor {
     char name[32];
     int layer;
@@ -63,7 +68,8 @@ enum { NET_TENSORS_MAX = LAYERS_MAX * TENSORS };
 int net_tensors(const struct net *net, struct net_tensor out[NET_TENSORS_MAX]); /* how many */
 bool net_tensor_trained(const struct net_tensor *t);
 
-/* Glorot-uniform weights, zero biases, gamma 1, beta 0, running mean 0 and variance 1. */
+/* Glorot-uniform weights, zero biases, gamma 1, beta 0, running mean 0 and variance 1;
+ * shared prototypes at the origin, worth one image. */
 void net_init(const struct net *net, struct device *d, uint64_t seed, void *theta);
 
 /* FLOPs of one image, counting only taps inside the image (a multiply-add is two). */

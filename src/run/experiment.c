@@ -41,6 +41,12 @@ int experiment_open_tasks(struct experiment *x)
         err = tasks_open(&x->train, x->data, &x->bench, &x->setup.task, x->seed);
     if (!err)
         err = tasks_check(x->train, SPLIT_TRAIN);
+    const struct method *method = &x->setup.method;
+    if (!err && method->ops->prior && method->ops->prior(method) && !tasks_are_users(x->train))
+        err = fail(METE_EINVAL,
+                   "method.absent=prior: tasks of %s have different classes, which cannot share "
+                   "prototypes; use left-out",
+                   x->bench.dataset);
     if (!err && x->setup.train.relabel && tasks_are_users(x->train))
         err = fail(METE_EINVAL,
                    "train.relabel: a class is the same for all users of %s and keeps "

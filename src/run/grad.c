@@ -93,10 +93,13 @@ static int get_labels(struct given *g, int part, int32_t *to)
     return err;
 }
 
-/* The ways are the head's rows, or, for a net without one, 1 + the largest label. */
+/* The ways are the rows of the head or of shared prototypes, or, for a net without them, 1 + the
+ * largest label. */
 static int get_ways(struct given *g, bool head)
 {
     const struct ndarray *a = safetensors_find(g->file, "head.weight");
+    if (!a && !head)
+        a = safetensors_find(g->file, "prior.mean");
     g->ways = 1 << 20;
     if (a && a->rank == 2 && a->shape[0] >= 1 && a->shape[0] < g->ways) {
         g->ways = (int)a->shape[0];

@@ -25,6 +25,7 @@ POOL = {"net.downsample": "pool"}
 SECOND = {"first_order": False}
 SUM = {"inner.loss": "sum"}
 LEFT_OUT = {"absent": "left-out"}
+PRIOR = {"absent": "prior"}
 ROWS = {"net": "mlp", "net.hidden": 2, "net.units": 12}
 
 
@@ -48,6 +49,12 @@ CASES = {
     "protonet-left-out-support": case("protonet", SMALL, UNEQUAL, **LEFT_OUT,
                                       **{"net.bn": "support"}),
     "protonet-left-out-mlp": rows("protonet", **LEFT_OUT),
+    "protonet-prior": case("protonet", SMALL, UNEQUAL, filters=5, **PRIOR),
+    "protonet-prior-joint": case("protonet", SMALL, UNEQUAL, filters=3, joint=True, **PRIOR),
+    "protonet-prior-pool": case("protonet", SMALL, UNEQUAL, filters=5, **PRIOR, **POOL),
+    "protonet-prior-running": case("protonet", SMALL, UNEQUAL, filters=3, **PRIOR,
+                                   **{"net.bn": "running"}),
+    "protonet-prior-mlp": rows("protonet", **PRIOR),
     "protonet-mlp": rows("protonet"),
     "fomaml": case("maml", first_order=True),
     "fomaml-pool": case("maml", COLOUR, filters=5, first_order=True, **POOL),

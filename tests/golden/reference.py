@@ -145,8 +145,12 @@ def protonet(p, task, s, kinks):
     else:
         zs, zq = features(p, xs, s, kinks, len(xs)), features(p, xq, s, kinks, len(xq))
     one_hot = F.one_hot(ys, task["ways"]).to(zs)
-    counts = one_hot.sum(0).clamp(min=1).unsqueeze(1)  # no support: the origin
-    prototypes = one_hot.t() @ zs / counts
+    counts = one_hot.sum(0).unsqueeze(1)
+    if s["absent"] == "prior":
+        extra = p["prior.log_count"].exp().unsqueeze(1)
+        prototypes = (one_hot.t() @ zs + extra * p["prior.mean"]) / (counts + extra)
+    else:
+        prototypes = one_hot.t() @ zs / counts.clamp(min=1)  # no support: the origin
     z = -((zq.unsqueeze(1) - prototypes.unsqueeze(0)) ** 2).sum(-1)
     kept = asked(task, s)
     if s["absent"] == "left-out":
@@ -198,6 +202,9 @@ def draw_weights(settings, image, ways, generator):
         wide = c * h * w
     p["head.weight"] = draw(generator, (ways, wide), 0.3 / wide ** 0.5)
     p["head.bias"] = draw(generator, (ways,), 0.1)
+    if s["absent"] == "prior":
+        p["prior.mean"] = draw(generator, (ways, wide), 0.5, 0.5)
+        p["prior.log_count"] = draw(generator, (ways,), 0.5)
     return p
 
 

@@ -19,6 +19,7 @@ static const char *const enough[] = {"strided", "pooled", "dense features", NULL
 struct proto {
     struct pass p;
     struct classes classes;
+    struct layer prior[2]; /* after another layer, as in a net */
     struct features support, query;
     void *scratch;
     float *logits, *probs;
@@ -29,6 +30,8 @@ static const int32_t unlabelled[N] = {0, 1, 3, -1, 1, 0, 3, -1, -1, -1, -1, -1, 
 static const int32_t present[N] = {0, 1, 3, -1, 1, 0, 3, -1, 0, -1, 1, 3, 1};
 static const int32_t none[N] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
+static const int32_t asked[N] = {-1, -1, -1, -1, -1, -1, -1, 2, 0, -1, 1, 3, 1};
+
 /* Labels, and what becomes of class 2. */
 struct marks {
     const int32_t *labels;
@@ -36,9 +39,55 @@ struct marks {
 };
 static const struct marks marks[] = {
     {classes, ABSENT_ORIGIN},      {unlabelled, ABSENT_ORIGIN}, {present, ABSENT_LEFT_OUT},
-    {unlabelled, ABSENT_LEFT_OUT}, {none, ABSENT_LEFT_OUT},
+    {unlabelled, ABSENT_LEFT_OUT}, {none, ABSENT_LEFT_OUT},     {classes, ABSENT_PRIOR},
+    {asked, ABSENT_PRIOR},
 };
 enum { MARKS = sizeof marks / sizeof *marks };
+
+/* Random shared prototypes, worth about one image each, and room for their gradients. */
+static void prior_open(struct proto *o)
+{
+    const struct kernels *k = o->p.k;
+    const struct layer *last = &o->p.layers[o->p.n_layers - 1];
+    size_t trained, len, n = WAYS * row_size(last);
+    struct rng r = rng_make(1, RNG_TEST, 7, 0);
+    float *host = mem_array(n, sizeof *host), bias[WAYS];
+    o->prior[0] = *last;
+    o->prior[1] = (struct layer){.kind = LAYER_DENSE,
+                                 .in_h = last->out_h,
+                                 .in_w = last->out_w,
+                                 .in_c = last->out_c,
+                                 .out_h = 1,
+                                 .out_w = 1,
+                                 .out_c = WAYS};
+    len = k->layout(o->prior, 2, &trained);
+    o->classes.prior = &o->prior[1];
+    o->classes.theta.at = device_alloc(&o->p, len * k->elem);
+    o->classes.grad =
+        (struct vec){.at = device_alloc(&o->p, (size_t)o->p.spec->tasks * len * k->elem),
+                     .stride = (uint32_t)len};
+    for (size_t i = 0; i < n; i++)
+        host[i] = (float)rng_normal(&r);
+    for (int i = 0; i < WAYS; i++)
+        bias[i] = (float)rng_normal(&r);
+    k->pack(o->p.device, &o->prior[1], TENSOR_WEIGHT, host, o->classes.theta.at);
+    k->pack(o->p.device, &o->prior[1], TENSOR_BIAS, bias, o->classes.theta.at);
+    free(host);
+}
+
+static void keep_prior(struct proto *o, struct results *r)
+{
+    const struct kernels *k = o->p.k;
+    size_t n = WAYS * row_size(&o->p.layers[o->p.n_layers - 1]);
+    for (int t = 0; t < o->p.spec->tasks; t++) {
+        const char *grad =
+            (const char *)o->classes.grad.at + (size_t)t * o->classes.grad.stride * k->elem;
+        k->unpack(o->p.device, &o->prior[1], TENSOR_WEIGHT, grad,
+                  keep(r, n, mem_print("shared prototypes, task %d", t)));
+        k->unpack(o->p.device, &o->prior[1], TENSOR_BIAS, grad,
+                  keep(r, WAYS, mem_print("their counts, task %d", t)));
+    }
+}
 
 static void proto_open(struct proto *o, const struct kernels *k, const struct spec *s,
                        const struct marks *marked)
@@ -46,7 +95,7 @@ static void proto_open(struct proto *o, const struct kernels *k, const struct sp
     const int32_t *labels = marked->labels;
     int32_t all[2 * N];
     pass_open(&o->p, k, s);
-    o->classes = (struct classes){WAYS, marked->absent};
+    o->classes = (struct classes){.ways = WAYS, .absent = marked->absent};
     memcpy(all, labels, sizeof classes);
     memcpy(all + N, labels, sizeof classes);
     int last = o->p.n_layers - 1;
@@ -63,6 +112,8 @@ static void proto_open(struct proto *o, const struct kernels *k, const struct sp
     o->scratch = device_alloc(&o->p, k->proto_bytes(&o->p.layers[last], s->tasks, WAYS));
     o->logits = device_alloc(&o->p, (size_t)(s->tasks * N * WAYS) * sizeof(float));
     o->probs = device_alloc(&o->p, (size_t)(s->tasks * N * WAYS) * sizeof(float));
+    if (marked->absent == ABSENT_PRIOR)
+        prior_open(o);
 }
 
 static void proto_run(struct proto *o)
@@ -85,6 +136,8 @@ static void proto_results(struct proto *o, struct results *r)
     }
     keep_floats(&o->p, r, "loss", o->p.loss, 0);
     keep_vector(&o->p, r, "grad", o->p.grad);
+    if (o->classes.prior)
+        keep_prior(o, r);
 }
 
 /* Where there are class means alone, a bias of the features changes no distance: its gradient is
@@ -161,7 +214,8 @@ TEST(every_set_agrees_with_the_specification)
             continue;
         run(&kernels_ref64, s, marked, &want);
         for (int j = 0; kernels_at(j); j++) {
-            if (kernels_at(j) == &kernels_ref64 || !set_usable(kernels_at(j)))
+            if (kernels_at(j) == &kernels_ref64 || !set_usable(kernels_at(j)) ||
+                (marked->absent == ABSENT_PRIOR && !kernels_at(j)->prior))
                 continue;
             run(kernels_at(j), s, marked, &got);
             bad += results_differ(s->name, kernels_at(j)->name, &got, &want, 2e-5) > 0;

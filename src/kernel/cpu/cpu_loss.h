@@ -74,8 +74,10 @@ static void cpu_xent_tangent(struct device *d, const struct layer *l, const stru
 
 /* The scratch of one task: prototypes and their gradients, (ways, pixels, channels). */
 struct prototypes {
-    double *logits;        /* (ways) */
-    float *dlogits, *made; /* (ways); made: how many images a prototype is the mean of */
+    double *logits;      /* (ways) */
+    float *dlogits;      /* (ways) */
+    float *made, *count; /* (ways) images that a prototype is the mean of, and those that its
+                          * prior is worth */
     float *mean, *dmean;
     size_t pixels, channels;
 };
@@ -83,7 +85,7 @@ struct prototypes {
 static size_t cpu_proto_bytes(const struct layer *l, int tasks, int ways)
 {
     (void)tasks;
-    size_t floats = 2 + 2 * out_len(l);
+    size_t floats = 3 + 2 * out_len(l);
     return (size_t)ways * (sizeof(double) + floats * sizeof(float));
 }
 
@@ -94,7 +96,8 @@ static struct prototypes prototypes_in(const struct layer *l, int ways, void *sc
                            .channels = (size_t)pad(l->out_c)};
     p.dlogits = (float *)(p.logits + ways);
     p.made = p.dlogits + ways;
-    p.mean = p.made + ways;
+    p.count = p.made + ways;
+    p.mean = p.count + ways;
     p.dmean = p.mean + (size_t)ways * out_len(l);
     return p;
 }
@@ -131,11 +134,71 @@ static size_t feature(const struct prototypes *s, const struct part *a, int i, s
     return (p * a->n + (size_t)i) * s->channels;
 }
 
-static void find_prototypes(const struct prototypes *s, const struct part *support, int ways)
+/* What an image of class w counts in its prototype. */
+static float share_of(const struct prototypes *s, int32_t w)
 {
+    return 1 / (s->made[w] + s->count[w]);
+}
+
+/* Where channel 0 of pixel p of class w lies in the prior's weight. */
+static size_t prior_at(const struct layer *prior, int w, size_t p)
+{
+    return p * (size_t)prior->in_c * (size_t)pad(prior->out_c) + (size_t)w;
+}
+
+/* Pulls the prototypes to the prior's; find_prototypes left room for its share. */
+static void add_prior(const struct prototypes *s, const struct classes *classes, int task)
+{
+    const struct layer *prior = classes->prior;
+    const float *weight = tensor_of(prior, classes->theta, task, TENSOR_WEIGHT);
+    size_t ld = (size_t)pad(prior->out_c);
+    for (int w = 0; w < classes->ways; w++) {
+        float share = s->count[w] / (s->made[w] + s->count[w]);
+        for (size_t p = 0; p < s->pixels; p++) {
+            const float *g = weight + prior_at(prior, w, p);
+            float *mean = prototype(s, s->mean, w, p);
+            for (size_t c = 0; c < (size_t)prior->in_c; c++)
+                mean[c] += share * g[c * ld];
+        }
+    }
+}
+
+/* From the gradients of the prototypes to those of the prior. */
+static void prior_gradients(const struct prototypes *s, const struct classes *classes, int task)
+{
+    const struct layer *prior = classes->prior;
+    const float *weight = tensor_of(prior, classes->theta, task, TENSOR_WEIGHT);
+    float *dweight = tensor_of(prior, classes->grad, task, TENSOR_WEIGHT);
+    float *dbias = tensor_of(prior, classes->grad, task, TENSOR_BIAS);
+    size_t ld = (size_t)pad(prior->out_c);
+    memset(dweight, 0, tensor_len(prior, TENSOR_WEIGHT) * sizeof *dweight);
+    memset(dbias, 0, tensor_len(prior, TENSOR_BIAS) * sizeof *dbias);
+    for (int w = 0; w < classes->ways; w++) {
+        float share = s->count[w] / (s->made[w] + s->count[w]);
+        double sum = 0;
+        for (size_t p = 0; p < s->pixels; p++) {
+            size_t at = prior_at(prior, w, p);
+            const float *m = prototype(s, s->mean, w, p), *dm = prototype(s, s->dmean, w, p);
+            for (size_t c = 0; c < (size_t)prior->in_c; c++) {
+                dweight[at + c * ld] = share * dm[c];
+                sum += (double)dm[c] * ((double)weight[at + c * ld] - m[c]);
+            }
+        }
+        dbias[w] = (float)(share * sum);
+    }
+}
+
+static void find_prototypes(const struct prototypes *s, const struct part *support,
+                            const struct classes *classes, int task)
+{
+    int ways = classes->ways;
     size_t len = s->pixels * s->channels;
     memset(s->mean, 0, 2 * (size_t)ways * len * sizeof(float)); /* and dmean */
     memset(s->made, 0, (size_t)ways * sizeof(float));
+    const float *bias =
+        classes->prior ? tensor_of(classes->prior, classes->theta, task, TENSOR_BIAS) : NULL;
+    for (int w = 0; w < ways; w++)
+        s->count[w] = bias ? (float)exp(bias[w]) : 0;
     for (int i = support->first; i < support->end; i++)
         s->made[support->labels[i] < 0 ? 0 : support->labels[i]] += support->labels[i] >= 0;
     for (size_t p = 0; p < s->pixels; p++)
@@ -144,10 +207,12 @@ static void find_prototypes(const struct prototypes *s, const struct part *suppo
                 continue;
             const float *f = support->out + feature(s, support, i, p);
             float *mean = prototype(s, s->mean, support->labels[i], p);
-            float share = 1 / s->made[support->labels[i]];
+            float share = share_of(s, support->labels[i]);
             for (size_t c = 0; c < s->channels; c++)
                 mean[c] += share * f[c];
         }
+    if (classes->prior)
+        add_prior(s, classes, task);
 }
 
 /* The squared distance of image i to prototype w. */
@@ -199,7 +264,7 @@ static void share_gradients(const struct prototypes *s, const struct part *suppo
                 continue;
             const float *dm = prototype(s, s->dmean, support->labels[i], p);
             float *df = support->dout + feature(s, support, i, p);
-            float share = 1 / s->made[support->labels[i]];
+            float share = share_of(s, support->labels[i]);
             for (size_t c = 0; c < s->channels; c++)
                 df[c] = share * dm[c];
         }
@@ -227,7 +292,7 @@ static void cpu_proto(struct device *d, const struct layer *l, const struct feat
         struct part known = part_of(l, support, t), asked = part_of(l, query, t);
         double weight = image_weight(asked.end - asked.first, asked.labels + asked.first, true);
         double sum = 0;
-        find_prototypes(&s, &known, ways);
+        find_prototypes(&s, &known, classes, t);
         clear_gradients(&s, &known);
         clear_gradients(&s, &asked);
         for (int i = asked.first; i < asked.end; i++) {
@@ -243,5 +308,7 @@ static void cpu_proto(struct device *d, const struct layer *l, const struct feat
         }
         loss[t] = (float)(weight * sum);
         share_gradients(&s, &known);
+        if (classes->prior && classes->grad.at)
+            prior_gradients(&s, classes, t);
     }
 }

@@ -135,6 +135,7 @@ const struct kernels cpu_table = {
     .backward_tangent = cpu_backward_tangent,
     .xent = cpu_xent,
     .xent_tangent = cpu_xent_tangent,
+    .prior = true,
     .proto = cpu_proto,
     .proto_bytes = cpu_proto_bytes,
     .kmeans = host_kmeans,

@@ -74,7 +74,7 @@ static void ref_xent_tangent(struct device *d, const struct layer *l, const stru
 static size_t ref_proto_bytes(const struct layer *l, int tasks, int ways)
 {
     (void)tasks;
-    return 2 * (size_t)ways * out_len(l) * sizeof(double) + 2 * (size_t)ways * sizeof(double);
+    return 2 * (size_t)ways * out_len(l) * sizeof(double) + 3 * (size_t)ways * sizeof(double);
 }
 
 /* The first image of task t, among those of the pass. */
@@ -83,10 +83,37 @@ static size_t slot_of(const struct features *f, int t)
     return (size_t)(f->task + t) * (size_t)f->batch.n;
 }
 
-/* Prototypes (ways, features) and how many images made each. */
-static void class_means(const struct features *support, int t, int ways, size_t len, double *proto,
-                        double *made)
+/* The pseudo-counts (ways): how many images the prior is worth. */
+static void prior_counts(const struct classes *c, int task, double *count)
 {
+    for (int w = 0; w < c->ways; w++)
+        count[w] = c->prior ? exp(tensor_at(c->theta, task, c->prior, TENSOR_BIAS)[w]) : 0;
+}
+
+/* The gradients of the prior, from those of the prototypes. */
+static void prior_gradients(const struct classes *c, int task, size_t len, const double *proto,
+                            const double *dproto, const double *made, const double *count)
+{
+    if (!c->prior || !c->grad.at)
+        return;
+    const REAL *g = tensor_at(c->theta, task, c->prior, TENSOR_WEIGHT);
+    REAL *dg = tensor_at(c->grad, task, c->prior, TENSOR_WEIGHT);
+    REAL *db = tensor_at(c->grad, task, c->prior, TENSOR_BIAS);
+    for (int w = 0; w < c->ways; w++) {
+        double share = count[w] / (made[w] + count[w]), sum = 0;
+        for (size_t j = (size_t)w * len; j < (size_t)(w + 1) * len; j++) {
+            dg[j] = (REAL)(share * dproto[j]);
+            sum += dproto[j] * (g[j] - proto[j]);
+        }
+        db[w] = (REAL)(share * sum);
+    }
+}
+
+/* Prototypes (ways, features) and how many images made each. */
+static void find_prototypes(const struct features *support, const struct classes *c, int t,
+                            size_t len, const double *count, double *proto, double *made)
+{
+    int ways = c->ways;
     const REAL *out = (const REAL *)support->out + slot_of(support, t) * len;
     const int32_t *y = support->labels + t * support->batch.n;
     memset(proto, 0, (size_t)ways * len * sizeof *proto);
@@ -98,9 +125,12 @@ static void class_means(const struct features *support, int t, int ways, size_t 
         for (size_t j = 0; j < len; j++)
             proto[(size_t)y[i] * len + j] += out[(size_t)i * len + j];
     }
-    for (int w = 0; w < ways; w++) /* a class without support stays at the origin */
-        for (size_t j = 0; made[w] > 0 && j < len; j++)
-            proto[(size_t)w * len + j] /= made[w];
+    const REAL *g = c->prior ? tensor_at(c->theta, t, c->prior, TENSOR_WEIGHT) : NULL;
+    for (int w = 0; w < ways; w++) { /* a class without any stays at the origin */
+        double all = made[w] + count[w];
+        for (size_t j = (size_t)w * len; all > 0 && j < (size_t)(w + 1) * len; j++)
+            proto[j] = proto[j] / all + (g ? count[w] / all * g[j] : 0);
+    }
 }
 
 /* Whether class w has no part in the softmax. */
@@ -121,9 +151,10 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
     size_t len = out_len(l);
     double *proto = scratch, *dproto = proto + (size_t)ways * len,
            *made = dproto + (size_t)ways * len;
-    double *logits = made + ways;
+    double *logits = made + ways, *count = logits + ways;
     for (int t = 0; t < query->tasks; t++) {
-        class_means(support, t, ways, len, proto, made);
+        prior_counts(classes, t, count);
+        find_prototypes(support, classes, t, len, count, proto, made);
         memset(dproto, 0, (size_t)ways * len * sizeof *dproto);
         const REAL *out = (const REAL *)query->out + slot_of(query, t) * len;
         REAL *dout = (REAL *)query->dout + slot_of(query, t) * len;
@@ -158,11 +189,14 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
             }
         }
         loss[t] = (float)(weight * sum);
+        prior_gradients(classes, t, len, proto, dproto, made, count);
         REAL *dsupport = (REAL *)support->dout + slot_of(support, t) * len;
         const int32_t *ys = support->labels + t * support->batch.n;
         for (int i = support->first; i < support->first + support->count; i++)
             for (size_t j = 0; j < len; j++)
                 dsupport[(size_t)i * len + j] =
-                    ys[i] < 0 ? 0 : (REAL)(dproto[(size_t)ys[i] * len + j] / made[ys[i]]);
+                    ys[i] < 0
+                        ? 0
+                        : (REAL)(dproto[(size_t)ys[i] * len + j] / (made[ys[i]] + count[ys[i]]));
     }
 }

@@ -49,6 +49,7 @@ const struct kernels REF_TABLE = {
     .backward_tangent = ref_backward_tangent,
     .xent = ref_xent,
     .xent_tangent = ref_xent_tangent,
+    .prior = true,
     .proto = ref_proto,
     .proto_bytes = ref_proto_bytes,
     .kmeans = host_kmeans,
