@@ -12,23 +12,25 @@
     " ORDER BY r.dataset, r.ways, p.test_shots, coalesce(r.budget, 1e18), (SELECT min(run) FROM"   \
     " runs m WHERE m.method = r.method), r.shots, r.run"
 
+#define SQL_PAIRS                                                                                  \
+    " FROM pairs p JOIN (SELECT r.*, min(r.run), iif(n.apart = '', '', ', ' || n.apart) AS more"   \
+    "  FROM runs r JOIN named n USING (variant) GROUP BY variant) r USING (variant)" SQL_ORDER
+
 static const char forest_sql[] =
     "SELECT r.dataset || ' · ' || r.ways || 'w-' || p.test_shots || 's · ' ||"
     "  coalesce(show_count(r.budget) || ' labels', 'no cap') AS panel, r.method || ', ' || r.labels"
-    "  AS line, r.method AS colour, r.labels AS dash, r.method || ', ' || r.labels || ', ' ||"
-    "  r.shots || iif(r.shots = 1, ' shot', ' shots') AS label, 100 * difference AS x,"
-    "  100 * (difference - half) AS lo, 100 * (difference + half) AS hi, " SQL_VERDICT " AS note"
-    " FROM pairs p JOIN (SELECT *, min(run) FROM runs GROUP BY variant) r USING "
-    "(variant)" SQL_ORDER;
+    "  || more AS line, r.method AS colour, r.labels || more AS dash, r.method || ', ' || r.labels"
+    "  || more || ', ' || r.shots || iif(r.shots = 1, ' shot', ' shots') AS label,"
+    "  100 * difference AS x, 100 * (difference - half) AS lo, 100 * (difference + half) AS"
+    "  hi, " SQL_VERDICT " AS note" SQL_PAIRS;
 
 static const char table_sql[] =
     "SELECT r.dataset AS 'data set', printf('%dw-%ds', r.ways, p.test_shots) AS task,"
-    " coalesce(show_count(r.budget), 'no cap') AS budget, r.method, r.labels AS strategy,"
+    " coalesce(show_count(r.budget), 'no cap') AS budget, r.method, r.labels || more AS strategy,"
     " r.shots AS 'training shots', printf('%+.1f', 100 * difference) AS difference,"
     " '±' || printf('%.1f', 100 * half_tasks) AS 'over tasks', '±' || printf('%.1f', 100 *"
     " half_seeds) AS 'over seeds', seeds, better AS 'tasks better', worse AS 'tasks "
-    "worse', " SQL_VERDICT " AS verdict, p.bn AS 'batch norm' FROM pairs p"
-    " JOIN (SELECT *, min(run) FROM runs GROUP BY variant) r USING (variant)" SQL_ORDER;
+    "worse', " SQL_VERDICT " AS verdict, p.bn AS 'batch norm'" SQL_PAIRS;
 
 static int count_verdict(struct page *p, const char *verdict, double *out)
 {
