@@ -67,6 +67,8 @@ COMMANDS = {
     "train-kmeans": (f"train glyphs-users:classes=4,users=30,images=10:2s@90 --method reptile --labels kmeans"
                      f" --set task.cap=present --set budget.unit=unique {MLP} -o train-kmeans --json", "text"),
     "eval": ("eval train-maml/best.safetensors --device ref64 --threads 1 --set test.shots=2,3 --json", "text"),
+    "tasks-file": (f"tasks {GLYPHS}:5w-3s --n 6 --seed 0 -o tasks.json", "text"),
+    "eval-tasks": ("eval train-maml/best.safetensors --device ref64 --threads 1 --tasks tasks.json --json", "text"),
     "metrics": (["cat", "train-maml/metrics.jsonl", "train-second/metrics.jsonl", "train-reptile/metrics.jsonl",
                  "train-protonet/metrics.jsonl", "train-active/metrics.jsonl", "train-kcenter/metrics.jsonl",
                  "train-kmeans/metrics.jsonl"], "text"),
