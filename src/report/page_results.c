@@ -116,14 +116,31 @@ static void add_details(struct text *t, const struct table *table)
     text_add(t, "</tbody></table></div></details>\n");
 }
 
+/* The one value of the first of several row fields, such as the data set; NULL: it has others. */
+static const char *same_label(const struct table *t)
+{
+    for (int i = 1; i < t->rows.n; i++)
+        if (strcmp(axis_value(&t->rows, i, 0), axis_value(&t->rows, 0, 0)) != 0)
+            return NULL;
+    return t->rows.fields > 1 && t->rows.n > 0 && strcmp(t->rows.field[0], "ways") != 0
+               ? axis_value(&t->rows, 0, 0)
+               : NULL;
+}
+
 void page_table(struct page *p, const struct table *t)
 {
     struct sheet s;
+    const char *same = same_label(t);
     sheet_open(&s, t);
     text_add(&p->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     html_add(&p->html, t->title);
-    text_add(&p->html, "\"><table class=\"results\">\n<caption>");
+    text_print(&p->html, "\"><table class=\"results%s\">\n<caption>", same ? " same" : "");
     html_add(&p->html, t->title);
+    if (same) { /* on a phone its column is not shown */
+        text_add(&p->html, "<span class=\"phone\"> · ");
+        html_add(&p->html, same);
+        text_add(&p->html, "</span>");
+    }
     text_add(&p->html, "</caption>\n");
     add_heads(&p->html, &s);
     text_add(&p->html, "<tbody>\n");
