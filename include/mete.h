@@ -194,15 +194,18 @@ int mete_speed(const struct mete_speed_options *o, struct mete_speed *out);
 
 /* ---- training and testing ---- */
 
-struct mete_test {     /* one model on one set of test tasks */
-    const char *model; /* "best" by validation, "last", or "given" */
-    int shots;
+struct mete_test {            /* one model on one set of test tasks */
+    const char *model;        /* "best" by validation, "last", or "given" */
+    int shots;                /* labels per class of a support; 0: `labels` in all */
     const char *support, *bn; /* who chose the supports; the batch-norm mode */
     int tasks;
-    double accuracy, half; /* mean over tasks and its 95 % half width */
-    double before;         /* accuracy without adaptation */
+    double accuracy,
+        half;      /* mean over tasks and its 95 % half width; over users where tasks are theirs */
+    double before; /* accuracy without adaptation */
     double loss, ece;      /* mean loss; expected calibration error (15 bins) */
     double valid_accuracy; /* of the same model on validation tasks; NAN: not scored */
+    int labels;            /* of a support in all, where shots is 0 */
+    int users;             /* different ones among the tasks; 0: tasks are not users' */
 };
 typedef void mete_test_fn(void *user, const struct mete_test *t);
 

@@ -20,6 +20,8 @@
  *   figures:
  *     - {title: Shots, x: shots, lines: [method, labels], panels: [dataset, test_shots]}
  *
+ * A run with data.folds=K and no data.fold stands for K runs, one for each fold.
+ *
  * Precedence: defaults, base, when (in order), axes, --set.  Five keys name
  * plug-ins or the draw: bench, method, labels, net, seed.  Which other keys exist
  * depends on them, so each run is resolved by itself against the tables of its
@@ -47,6 +49,14 @@ struct settings {
 const char *settings_get(const struct settings *s, const char *key); /* NULL when not there */
 void settings_put(struct settings *s, const char *key, const char *value, const char *origin);
 void settings_release(struct settings *s);
+struct settings settings_copy(const struct settings *s);
+/* Changes a value that is there. */
+void settings_change(struct settings *s, const char *key, const char *value);
+
+/* How many folds a run stands for: data.folds where it does not say which (data.fold), else 1; and
+ * the run of fold 1..folds. */
+int settings_folds(const struct settings *s);
+struct settings settings_fold(const struct settings *s, int fold);
 
 struct config_names { /* NULL where a run does not say: the caller's default */
     const char *bench, *method, *labels, *net;

@@ -51,6 +51,40 @@ void settings_put(struct settings *s, const char *key, const char *value, const 
     s->at[s->n++] = (struct setting){mem_string(key), mem_string(value), mem_string(origin)};
 }
 
+struct settings settings_copy(const struct settings *s)
+{
+    struct settings out = {0};
+    for (int i = 0; i < s->n; i++)
+        settings_put(&out, s->at[i].key, s->at[i].value, s->at[i].origin);
+    return out;
+}
+
+void settings_change(struct settings *s, const char *key, const char *value)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->at[i].key, key) == 0) {
+            free(s->at[i].value);
+            s->at[i].value = mem_string(value);
+        }
+}
+
+int settings_folds(const struct settings *s)
+{
+    const char *folds = settings_get(s, "data.folds"), *fold = settings_get(s, "data.fold");
+    bool all = folds && fold && strcmp(fold, "0") == 0 && atoi(folds) > 1;
+    return all ? atoi(folds) : 1;
+}
+
+struct settings settings_fold(const struct settings *s, int fold)
+{
+    struct settings out = settings_copy(s);
+    char text[16];
+    snprintf(text, sizeof text, "%d", fold);
+    if (settings_folds(s) > 1)
+        settings_change(&out, "data.fold", text);
+    return out;
+}
+
 char *settings_print(const struct settings *s)
 {
     int key_width = 0, value_width = 0;

@@ -264,6 +264,27 @@ static int resolve_all(struct suite *s, struct grid *g, const struct config_rule
     return err;
 }
 
+/* A run of all folds becomes a run for each. */
+static int unfold(struct suite *s)
+{
+    int64_t total = 0;
+    int n = 0;
+    for (int r = 0; r < s->n_runs; r++)
+        total += settings_folds(&s->runs[r]);
+    if (total > RUNS_MAX)
+        return fail(METE_EINVAL, "%s: more than %d runs", s->path, RUNS_MAX);
+    struct settings *runs = mem_array((size_t)total, sizeof *runs);
+    for (int r = 0; r < s->n_runs; r++) {
+        for (int f = 1, folds = settings_folds(&s->runs[r]); f <= folds; f++)
+            runs[n++] = settings_fold(&s->runs[r], f);
+        settings_release(&s->runs[r]);
+    }
+    free(s->runs);
+    s->runs = runs;
+    s->n_runs = n;
+    return 0;
+}
+
 /* A rule for nothing is a slip of the pen, unless --set took its runs away. */
 static int refuse_idle_rules(const struct grid *g)
 {
@@ -320,6 +341,8 @@ static int read_suite(struct suite *s, const struct yaml *top, const char *const
         err = read_rules(&g, yaml_get(top, "when"));
     if (!err)
         err = resolve_all(s, &g, rules);
+    if (!err)
+        err = unfold(s);
     if (!err)
         err = refuse_idle_rules(&g);
     if (!err)

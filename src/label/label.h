@@ -29,7 +29,8 @@ enum label_needs {
 
 /* All that a strategy sees of one task. */
 struct label_view {
-    int n, ways, shots, features;
+    int n, ways, features;
+    int shots;                /* labels for each class; 0: any number, the whole is given */
     int round;                /* 0, 1, … */
     const uint8_t *available; /* (n) 1: not bought yet */
     const int32_t *known;     /* (n) the label bought, or -1 */

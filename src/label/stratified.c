@@ -2,7 +2,8 @@
  * oracle, which nobody has before the labels are bought.
  *
  * A class with fewer points than shots gives all it has, so that a user's support
- * may stay below ways x shots.
+ * may stay below ways x shots.  Where a number of labels in all is asked for, classes
+ * get one after another until it is reached.
  */
 #include "label/label_own.h"
 #include "base/memory.h"
@@ -20,9 +21,18 @@ static int choose(const void *state, const struct label_view *v, int want, struc
         if (v->known[i] >= 0)
             have[v->known[i]]++;
     rng_shuffle(r, left, (uint32_t)n);
-    for (int i = 0; i < n && picked < want; i++)
-        if (have[v->oracle[left[i]]]++ < v->shots)
+    /* Where only the whole is given, a round for each class after another. */
+    int rounds = v->shots ? 1 : want;
+    for (int round = 1; round <= rounds && picked < want; round++) {
+        int most = v->shots ? v->shots : round;
+        for (int i = 0; i < n && picked < want; i++) {
+            if (left[i] < 0 || have[v->oracle[left[i]]] >= most)
+                continue;
+            have[v->oracle[left[i]]]++;
             picks[picked++] = left[i];
+            left[i] = -1;
+        }
+    }
     free(have);
     free(left);
     return picked;

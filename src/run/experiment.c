@@ -21,17 +21,41 @@ static double clock_seconds(void)
 
 static int parse_shots(struct experiment *x)
 {
-    x->n_shots = shots_parse(x->setup.test.shots, x->shots);
-    return x->n_shots < 0 ? fail_within(METE_EINVAL, "test.shots") : 0;
+    const struct test_settings *s = &x->setup.test;
+    x->by_labels = *s->labels;
+    x->n_shots = shots_parse(x->by_labels ? s->labels : s->shots, x->shots);
+    return x->n_shots < 0
+               ? fail_within(METE_EINVAL, "%s", x->by_labels ? "test.labels" : "test.shots")
+               : 0;
 }
 
-/* Tasks to judge by: the run's own, but for shots, query and a seed all runs share. */
+/* Tasks to judge by: the run's own, but for the support, the query and a seed all runs share.  Of a
+ * user the whole test part is the query, whatever training pays for. */
 static int open_judged(struct experiment *x, int shots, struct tasks **out)
 {
+    const struct test_settings *test = &x->setup.test;
     struct task_settings s = x->setup.task;
     s.shots = shots;
-    s.query = x->setup.test.query;
-    return tasks_open(out, x->data, &x->bench, &s, (uint64_t)x->setup.test.seed);
+    s.query = tasks_are_users(x->train) ? 0 : test->query;
+    s.holdout = test->holdout;
+    return tasks_open(out, x->data, &x->bench, &s, (uint64_t)test->seed);
+}
+
+/* The tests at x->shots[i]; validation there is what models are chosen by. */
+static int open_test(struct experiment *x, int i)
+{
+    int err = open_judged(x, x->by_labels ? 1 : x->shots[i], &x->test[i]);
+    if (!err && x->by_labels && (err = tasks_ask(x->test[i], x->shots[i])))
+        err = fail_within(err, "test.labels");
+    if (!err)
+        err = tasks_check(x->test[i], SPLIT_TEST);
+    if (!err)
+        err = tasks_check(x->test[i], SPLIT_VAL);
+    if (!err && tasks_are_users(x->train)) {
+        tasks_limit(x->test[i], SPLIT_TEST, x->setup.test.tasks);
+        tasks_limit(x->test[i], SPLIT_VAL, x->setup.train.val_tasks);
+    }
+    return err;
 }
 
 int experiment_open_tasks(struct experiment *x)
@@ -52,6 +76,9 @@ int experiment_open_tasks(struct experiment *x)
                    "train.relabel: a class is the same for all users of %s and keeps "
                    "its number; leave it at no",
                    x->bench.dataset);
+    if (!err && x->setup.test.repeats > 1 && !tasks_are_users(x->train))
+        err = fail(METE_EINVAL, "test.repeats: supports are drawn again for users; few-shot tasks "
+                                "are all different: raise test.tasks");
     if (!err && x->setup.train.resplit && x->setup.budget.charge == CHARGE_SUPPORT)
         err = fail(METE_EINVAL, "train.resplit: the query's labels would be learned from, and "
                                 "are not paid for; set budget.charge=support+query");
@@ -60,11 +87,7 @@ int experiment_open_tasks(struct experiment *x)
     if (!err)
         err = tasks_check(x->val, SPLIT_VAL);
     for (int i = 0; i < x->n_shots && !err; i++) {
-        err = open_judged(x, x->shots[i], &x->test[i]);
-        if (!err)
-            err = tasks_check(x->test[i], SPLIT_TEST);
-        if (!err) /* a model's validation accuracy is measured at each of them */
-            err = tasks_check(x->test[i], SPLIT_VAL);
+        err = open_test(x, i);
     }
     return err;
 }
@@ -112,6 +135,7 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
         err = labeller_open(&x->judge, x->setup.test.support);
     if (!err) {
         double cap = x->setup.budget.labels > 0 ? x->setup.budget.labels : (double)x->bench.budget;
+        setup_settle(&x->setup, tasks_are_users(x->train), cap > 0);
         err = ledger_open(&x->ledger, x->train, &x->setup.budget, cap, cap > 0);
     }
     if (!err)
@@ -131,12 +155,12 @@ void experiment_close(struct experiment *x)
     *x = (struct experiment){0};
 }
 
-/* Users are tested once each; few-shot tasks as many as asked. */
+/* Users are tested once each, or with several supports; few-shot tasks as many as asked. */
 int experiment_test_tasks(const struct experiment *x, int part, const struct tasks *t)
 {
     int want = part == SPLIT_VAL ? x->setup.train.val_tasks : x->setup.test.tasks;
-    int64_t there = tasks_count(t, part);
-    return there < want ? (int)there : want;
+    int64_t there = tasks_count(t, part), repeats = t == x->val ? 1 : x->setup.test.repeats;
+    return (int)(repeats * (there < want ? there : want));
 }
 
 void experiment_describe(const struct experiment *x, const struct score *s, struct store_test *test)
@@ -162,7 +186,8 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     if (!err)
         err = evaluate(x->learner, &what, &score);
     experiment_describe(x, &score, test);
-    test->shots = x->shots[i];
+    test->shots = x->by_labels ? 0 : x->shots[i];
+    test->labels = x->by_labels ? x->shots[i] : 0;
     test->support = x->judge.ops->name;
     test->valid_accuracy = valid.accuracy;
     score_release(&valid);
@@ -225,6 +250,7 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     out->all.best_accuracy = t->best_accuracy;
     out->all.tasks = totals.tasks;
     out->all.labels = totals.labels;
+    out->all.labels_unique = ledger_unique(x->ledger);
     out->all.cost = totals.spent;
     out->all.checkpoints = out->checkpoints;
     out->all.n_checkpoints = t->n_history;

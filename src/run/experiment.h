@@ -34,6 +34,7 @@ struct experiment {
     struct tasks *train, *val;          /* val: at train.val_shots */
     struct tasks *test[TEST_SHOTS_MAX]; /* one per number of shots */
     int shots[TEST_SHOTS_MAX], n_shots;
+    bool by_labels;        /* shots[] are labels of a support in all */
     struct labeller judge; /* chooses validation and test supports */
     struct ledger *ledger;
     struct learner *learner;

@@ -120,8 +120,11 @@ static int rules_check(void *user, const struct config_names *names, const struc
         err = shelf_dataset(r->shelf, x.bench.dataset, &x.data);
     if (!err)
         err = experiment_open_tasks(&x);
-    if (!err)
+    if (!err) {
+        setup_settle(&r->setup, tasks_are_users(x.train),
+                     s->budget.labels > 0 || x.bench.budget > 0);
         err = check_budget(s, &x.bench, x.train);
+    }
     if (!err)
         err = note_content(r, &x);
     if (!err) {

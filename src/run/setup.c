@@ -29,6 +29,11 @@ static const struct param train_params[] = {
     {0},
 };
 
+static int labels_canonical(char text[PARAM_TEXT_SIZE])
+{
+    return *text ? shots_canonical(text) : 0;
+}
+
 static const struct param test_params[] = {
     PARAM_INT_ROW(struct test_settings, tasks, "tasks", 600, 1, 1e6, "test tasks"),
     PARAM_INT_ROW(struct test_settings, query, "query", 1, 1, 1e6,
@@ -40,6 +45,13 @@ static const struct param test_params[] = {
                    "shots of the test supports"),
     PARAM_TEXT_ROW(struct test_settings, support, "support", "stratified",
                    "label strategy that selects validation and test supports"),
+    PARAM_FORM_ROW(struct test_settings, labels, "labels", "", labels_canonical,
+                   "instead of test.shots: so many labels of a test task in all, such as 6,30"),
+    PARAM_INT_ROW(struct test_settings, repeats, "repeats", 1, 1, 1000,
+                  "supports drawn for each user who is tested"),
+    PARAM_REAL_ROW(struct test_settings, holdout, "holdout", 0.2, 0, 0.9,
+                   "share of a validation or test user's items kept as query where the dataset has "
+                   "no parts"),
     {0},
 };
 
@@ -72,6 +84,14 @@ int setup_open(struct setup *s, const char *method, const char *net, const char 
     param_set_add(&s->set, "test", test_params, &s->test);
     param_set_add(&s->set, "device", device_params, &s->device);
     return 0;
+}
+
+void setup_settle(struct setup *s, bool users, bool cap)
+{
+    if (s->budget.unit == UNIT_AUTO)
+        s->budget.unit = users && cap ? UNIT_UNIQUE : UNIT_DRAWS;
+    if (s->task.query == 0 && !users)
+        s->task.query = 1;
 }
 
 void setup_close(struct setup *s)

@@ -19,7 +19,9 @@ struct train_settings {
 };
 
 struct test_settings {
-    int tasks, query, seed;
+    int tasks, query, seed, repeats;
+    double holdout;                /* of a user's items, as task.holdout */
+    char labels[PARAM_TEXT_SIZE];  /* "6,30", or "" */
     char shots[PARAM_TEXT_SIZE];   /* "1,5": ascending, no number twice */
     char support[PARAM_TEXT_SIZE]; /* a label strategy */
 };
@@ -41,6 +43,9 @@ struct setup {
     struct device_settings device;
     struct param_set set; /* over all of the above */
 };
+
+/* What `auto` and 0 stand for where tasks are users, or are not; `cap`: whether there is one. */
+void setup_settle(struct setup *s, bool users, bool cap);
 
 /* NULL names mean the defaults: maml, conv4, random. */
 int setup_open(struct setup *s, const char *method, const char *net, const char *labels);

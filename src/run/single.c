@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/statistics.h"
 #include "task/task_file.h"
 
 #include <ctype.h>
@@ -63,10 +62,8 @@ static int folder_name(const struct settings *s, char *out, size_t size)
 
 static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
 {
-    double *after = mem_array((size_t)t->n_tasks, sizeof *after), before = 0, loss = 0, ece = 0,
-           n = 0;
+    double before = 0, loss = 0, ece = 0, n = 0;
     for (int i = 0; i < t->n_tasks; i++) {
-        after[i] = t->tasks[i].accuracy;
         before += t->tasks[i].accuracy_before / t->n_tasks;
         loss += t->tasks[i].loss / t->n_tasks;
     }
@@ -74,10 +71,11 @@ static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
         ece += fabs(t->bins[b].confidence - t->bins[b].correct);
         n += (double)t->bins[b].n;
     }
-    struct summary s = summary_of(after, (size_t)t->n_tasks);
+    struct summary s = task_summary(t->tasks, t->n_tasks, false);
+    bool users = t->n_tasks > 0 && t->tasks[0].user;
     fn(user, &(struct mete_test){t->model, t->shots, t->support, t->bn, t->n_tasks, s.mean, s.half,
-                                 before, loss, n > 0 ? ece / n : 0, t->valid_accuracy});
-    free(after);
+                                 before, loss, n > 0 ? ece / n : 0, t->valid_accuracy, t->labels,
+                                 users ? (int)s.n : 0});
 }
 
 static int pass_on_progress(void *user, double fraction)
@@ -85,11 +83,79 @@ static int pass_on_progress(void *user, double fraction)
     return progress(user, fraction, 1);
 }
 
+/* Trains, writes the folder and tells of it. */
+static int train_in(const char *folder, const struct settings *s, struct shelf *shelf,
+                    const struct mete_train_options *o, struct results *out)
+{
+    struct experiment_options x = {.device = o->device,
+                                   .threads = o->threads,
+                                   .folder = folder,
+                                   .progress = pass_on_progress,
+                                   .user = (void *)o->bench};
+    int err = file_make_folder(folder);
+    if (!err)
+        err = experiment_run(s, shelf, &x, out);
+    if (err)
+        return err;
+    err = folder_write(folder, s, out);
+    if (err) {
+        results_release(out);
+        return err;
+    }
+    checkpoint_remove(folder);
+    log_info("%lld tasks, %lld labels (%lld different ones), %g charged, best at step %lld; models "
+             "in %s",
+             (long long)out->all.tasks, (long long)out->all.labels,
+             (long long)out->all.labels_unique, out->all.cost, (long long)out->all.best_step,
+             folder);
+    return 0;
+}
+
+/* Adds the tasks of a test in another fold. */
+static void join(struct store_test *to, const struct store_test *t)
+{
+    size_t n = (size_t)to->n_tasks, more = (size_t)t->n_tasks;
+    struct store_task *tasks = mem_array(n + more, sizeof *tasks);
+    memcpy(tasks, to->tasks, n * sizeof *tasks);
+    memcpy(tasks + n, t->tasks, more * sizeof *tasks);
+    free((void *)to->tasks);
+    to->tasks = tasks;
+    to->n_tasks += t->n_tasks;
+    for (int b = 0; b < STORE_BINS; b++) {
+        to->bins[b].n += t->bins[b].n;
+        to->bins[b].confidence += t->bins[b].confidence;
+        to->bins[b].correct += t->bins[b].correct;
+    }
+}
+
+/* One run, or one for each fold, whose tests are told as one. */
+static int train_all(const char *folder, const struct settings *s, struct shelf *shelf,
+                     const struct mete_train_options *o)
+{
+    struct results whole = {0};
+    int err = 0, folds = settings_folds(s);
+    for (int f = 1; f <= folds && !err; f++) {
+        struct settings one = settings_fold(s, f);
+        struct results r;
+        char *at = folds > 1 ? mem_print("%s/fold-%d", folder, f) : mem_string(folder);
+        err = train_in(at, &one, shelf, o, f == 1 ? &whole : &r);
+        for (int i = 0; f > 1 && !err && i < r.all.n_tests; i++)
+            join(&whole.tests[i], &r.tests[i]);
+        if (f > 1 && !err)
+            results_release(&r);
+        settings_release(&one);
+        free(at);
+    }
+    for (int i = 0; i < whole.all.n_tests && !err && o->test; i++)
+        tell(&whole.tests[i], o->test, o->user);
+    results_release(&whole);
+    return err;
+}
+
 int mete_train(const struct mete_train_options *o)
 {
     struct shelf *shelf = NULL;
     struct settings s = {0};
-    struct results r;
     char folder[1024];
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
@@ -105,34 +171,14 @@ int mete_train(const struct mete_train_options *o)
         char *text = settings_print(&s);
         o->config(o->user, text);
         free(text);
-        goto out;
+    } else if (!err) {
+        if (o->folder)
+            snprintf(folder, sizeof folder, "%s", o->folder);
+        else
+            err = folder_name(&s, folder, sizeof folder);
+        if (!err)
+            err = train_all(folder, &s, shelf, o);
     }
-    if (!err && o->folder)
-        snprintf(folder, sizeof folder, "%s", o->folder);
-    else if (!err)
-        err = folder_name(&s, folder, sizeof folder);
-    if (!err)
-        err = file_make_folder(folder);
-    if (err)
-        goto out;
-    struct experiment_options x = {.device = o->device,
-                                   .threads = o->threads,
-                                   .folder = folder,
-                                   .progress = pass_on_progress,
-                                   .user = (void *)o->bench};
-    err = experiment_run(&s, shelf, &x, &r);
-    if (err)
-        goto out;
-    err = folder_write(folder, &s, &r);
-    if (!err) {
-        checkpoint_remove(folder);
-        log_info("%lld tasks, %lld labels, best at step %lld; models in %s", (long long)r.all.tasks,
-                 (long long)r.all.labels, (long long)r.all.best_step, folder);
-    }
-    for (int i = 0; i < r.all.n_tests && !err && o->test; i++)
-        tell(&r.tests[i], o->test, o->user);
-    results_release(&r);
-out:
     settings_release(&s);
     shelf_close(shelf);
     return err;

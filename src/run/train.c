@@ -47,6 +47,19 @@ static int buy(struct trainer *t, int want, struct episode *episodes, int *got)
     return err;
 }
 
+/* Where a label is paid once, users come again until a whole round of them has cost nothing. */
+static bool all_bought(const struct trainer *t)
+{
+    const struct ledger_row *rows;
+    int64_t n = ledger_rows(t->ledger, &rows), round = tasks_count(t->tasks, SPLIT_TRAIN);
+    if (t->setup->budget.unit != UNIT_UNIQUE || round > t->asked)
+        return false;
+    for (int64_t i = n - 1; i >= 0 && rows[i].task >= t->asked - round; i--)
+        if (rows[i].cost > 0)
+            return false;
+    return true;
+}
+
 /* Grows the collection by what is due before this step (Algorithm 1, lines 3-11). */
 static int grow(struct trainer *t)
 {
@@ -59,7 +72,7 @@ static int grow(struct trainer *t)
         if (err)
             break;
         collection_add(&t->bought, episodes, got);
-        t->spent = got < want;
+        t->spent = got < want || all_bought(t);
         due -= got;
         if (got > 0)
             err = tell_progress(t);

@@ -32,10 +32,9 @@ static int by_key(const void *a, const void *b)
 /* Settings that came after the first runs were kept.  At these values they change nothing and
  * are left out, so that the older runs keep their ids. */
 static const struct pair later[] = {
-    {"method.absent", "origin"},
-    {"train.relabel", "no"},
-    {"train.resplit", "no"},
-    {"train.patience", "0"},
+    {"method.absent", "origin"}, {"train.relabel", "no"}, {"train.resplit", "no"},
+    {"train.patience", "0"},     {"data.folds", "0"},     {"data.fold", "0"},
+    {"test.labels", ""},         {"test.repeats", "1"},   {"test.holdout", "0.2"},
 };
 
 static bool as_before(const struct pair *p)
@@ -52,7 +51,7 @@ static bool as_before(const struct pair *p)
 static bool left_out(const char *key, enum run_hash_kind kind)
 {
     if (kind == RUN_HASH_VARIANT)
-        return strcmp(key, "seed") == 0;
+        return strcmp(key, "seed") == 0 || strcmp(key, "data.fold") == 0;
     return kind == RUN_HASH_CONTROL &&
            (strcmp(key, "labels") == 0 || strncmp(key, "labels.", 7) == 0);
 }

@@ -96,7 +96,7 @@ CREATE TABLE tests (                 -- one model on one set of test tasks
     test INTEGER NOT NULL,
     model TEXT NOT NULL,             -- best (by validation) or last
     step INTEGER NOT NULL,
-    shots INTEGER NOT NULL,
+    shots INTEGER NOT NULL,          -- labels per class; below 0: so many labels in all
     support TEXT NOT NULL,           -- who chose the labelled support
     bn TEXT NOT NULL,                -- batch-norm mode
     valid_accuracy REAL,             -- same model, shots and support on validation tasks

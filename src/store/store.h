@@ -16,6 +16,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include "base/statistics.h"
 #include "task/ledger.h"
 
 struct store;
@@ -122,6 +123,10 @@ struct store_task {   /* one test task */
     double loss_before, loss;         /* mean over the query */
 };
 
+/* Mean accuracy and its 95 % interval.  Where tasks are users', a user counts once, however many
+ * supports were drawn for them: the interval is over users. */
+struct summary task_summary(const struct store_task *tasks, int n, bool before);
+
 /* Calibration: query predictions by confidence, bin b holding b/15 < c <= (b+1)/15,
  * sums over all test tasks after adaptation. */
 enum { STORE_BINS = 15 };
@@ -133,7 +138,8 @@ struct store_bin {
 struct store_test {        /* one model on one set of test tasks */
     const char *model;     /* "best" by validation or "last" */
     int64_t step;          /* of that model */
-    int shots;             /* of the test supports */
+    int shots;             /* of the test supports; 0: so many labels in all */
+    int labels;            /* of a support where shots is 0 */
     const char *support;   /* who chose them: "stratified", "random", "active" */
     const char *bn;        /* "batch", "support", "running": stands beside every accuracy */
     double valid_accuracy; /* the same model on the validation tasks, at these shots and with this
@@ -151,12 +157,13 @@ struct store_measure { /* a number of a run that is no accuracy: a study's (docs
 };
 
 struct store_results {
-    int64_t steps;        /* meta-updates done */
-    int64_t best_step;    /* of the best checkpoint */
-    double best_accuracy; /* its validation accuracy */
-    int64_t tasks;        /* training tasks bought, or drawn where there is no cap */
-    int64_t labels;       /* labels used */
-    double cost;          /* what was charged for them */
+    int64_t steps;         /* meta-updates done */
+    int64_t best_step;     /* of the best checkpoint */
+    double best_accuracy;  /* its validation accuracy */
+    int64_t tasks;         /* training tasks bought, or drawn where there is no cap */
+    int64_t labels;        /* labels used */
+    int64_t labels_unique; /* different ones among them; 0: not counted */
+    double cost;           /* what was charged for them */
     const struct store_checkpoint *checkpoints;
     int n_checkpoints;
     const struct store_test *tests;

@@ -79,20 +79,19 @@ static double expected_calibration_error(const struct store_bin *bins)
 static struct test_sums sum_up(const struct store_test *t)
 {
     size_t n = (size_t)t->n_tasks;
-    double *after = mem_array(3 * n, sizeof *after), *before = after + n, *weight = before + n;
+    double *after = mem_array(2 * n, sizeof *after), *weight = after + n;
     struct test_sums sums = {.worst = 1};
     for (size_t i = 0; i < n; i++) {
         const struct store_task *task = &t->tasks[i];
         after[i] = task->accuracy;
-        before[i] = task->accuracy_before;
         weight[i] = task->n_query;
         sums.loss += task->loss / (double)n;
         sums.loss_before += task->loss_before / (double)n;
         sums.worst = fmin(sums.worst, task->accuracy);
         sums.worse_share += (task->accuracy < task->accuracy_before) / (double)n;
     }
-    sums.after = summary_of(after, n);
-    sums.before = summary_of(before, n);
+    sums.after = task_summary(t->tasks, t->n_tasks, false);
+    sums.before = task_summary(t->tasks, t->n_tasks, true);
     sums.weighted = weighted_mean(after, weight, n);
     sums.ece = expected_calibration_error(t->bins);
     free(after);
@@ -125,6 +124,12 @@ static int put_bins(struct store *s, int64_t run, int number, const struct store
     return err;
 }
 
+/* What the column `shots` holds: labels in all are below 0. */
+static int shots_column(const struct store_test *t)
+{
+    return t->shots > 0 ? t->shots : -t->labels;
+}
+
 static int put_test(struct store *s, int64_t run, int number, const struct store_test *t)
 {
     if (t->n_tasks < 1)
@@ -139,10 +144,10 @@ static int put_test(struct store *s, int64_t run, int number, const struct store
     err = sql_do(s,
                  "INSERT INTO tests VALUES"
                  " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                 "litlittdtidddddddddd", run, number, t->model, t->step, t->shots, t->support,
-                 t->bn, t->valid_accuracy, hash, t->n_tasks, sums.after.mean, sums.after.half,
-                 sums.before.mean, sums.before.half, sums.loss, sums.loss_before, sums.weighted,
-                 sums.worst, sums.worse_share, sums.ece);
+                 "litlittdtidddddddddd", run, number, t->model, t->step, shots_column(t),
+                 t->support, t->bn, t->valid_accuracy, hash, t->n_tasks, sums.after.mean,
+                 sums.after.half, sums.before.mean, sums.before.half, sums.loss, sums.loss_before,
+                 sums.weighted, sums.worst, sums.worse_share, sums.ece);
     if (!err)
         err = put_tasks(s, run, number, t);
     return err ? err : put_bins(s, run, number, t);
@@ -235,7 +240,7 @@ static int test_number(struct store *s, int64_t run, const struct store_test *t,
                           " AND shots = ?3 AND support = ?4 AND bn = ?5),"
                           " (SELECT max(test) + 1 FROM tests WHERE run = ?1), 0)");
     if (!err) {
-        sql_bind(find, "ltitt", run, t->model, t->shots, t->support, t->bn);
+        sql_bind(find, "ltitt", run, t->model, shots_column(t), t->support, t->bn);
         int row = sql_row(s, find);
         err = row < 0 ? row : 0;
         *number = sqlite3_column_int(find, 0);

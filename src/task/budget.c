@@ -6,8 +6,9 @@
 const struct param budget_params[] = {
     PARAM_CHOICE_ROW(S, charge, "charge", "support+query|support", CHARGE_SUPPORT_QUERY,
                      "which labels of a task are charged"),
-    PARAM_CHOICE_ROW(S, unit, "unit", "draws|unique", UNIT_DRAWS,
-                     "charge an item every time it is drawn, or once"),
+    PARAM_CHOICE_ROW(S, unit, "unit", "draws|unique|auto", UNIT_AUTO,
+                     "charge an item every time it is drawn, or once; auto: once where tasks are "
+                     "users"),
     PARAM_FORM_ROW(
         S, cost, "cost", "1", cost_canonical,
         "cost of a label: a number, class:FILE (name,cost lines) or item:FILE (a number per item)"),

@@ -23,6 +23,8 @@ struct ledger {
     int64_t spent;
     struct ledger_totals totals;
     uint8_t *paid; /* (items), with UNIT_UNIQUE */
+    uint8_t *seen; /* (items) revealed before, where rows are kept */
+    int64_t unique;
     bool keep;
     struct ledger_row *row;
     int64_t rows, room;
@@ -58,10 +60,14 @@ int ledger_open(struct ledger **out, const struct tasks *t, const struct budget_
     l->tasks = t;
     l->d = tasks_dataset(t);
     l->charge = s->charge;
-    l->unit = s->unit;
+    l->unit = s->unit != UNIT_AUTO         ? s->unit
+              : tasks_are_users(t) && rows ? UNIT_UNIQUE
+                                           : UNIT_DRAWS;
     l->cap = llround(cap * MILLIONTHS);
     l->keep = rows;
     int err = cost_open(&l->cost, l->d, s->cost);
+    if (rows)
+        l->seen = mem_array((size_t)l->d->items, 1);
     if (!err && l->unit == UNIT_UNIQUE) {
         l->paid = mem_array((size_t)l->d->items, 1);
         if (cap > 0 && !tasks_are_users(t)) /* users run out by themselves */
@@ -81,6 +87,7 @@ void ledger_close(struct ledger *l)
         return;
     cost_release(&l->cost);
     free(l->paid);
+    free(l->seen);
     free(l->row);
     free(l);
 }
@@ -93,6 +100,11 @@ double ledger_cap(const struct ledger *l)
 struct ledger_totals ledger_totals(const struct ledger *l)
 {
     return l->totals;
+}
+
+int64_t ledger_unique(const struct ledger *l)
+{
+    return l->unique;
 }
 
 int64_t ledger_rows(const struct ledger *l, const struct ledger_row **rows)
@@ -118,6 +130,14 @@ static void push(struct ledger *l, struct ledger_row row)
     l->row[l->rows++] = row;
 }
 
+static void note_seen(struct ledger *l, int32_t item)
+{
+    if (!l->seen)
+        return;
+    l->unique += !l->seen[item];
+    l->seen[item] = 1;
+}
+
 /* Charges one label, then reveals it. */
 static int32_t reveal(struct purchase *p, int32_t item, int round, int64_t cost)
 {
@@ -131,6 +151,7 @@ static int32_t reveal(struct purchase *p, int32_t item, int round, int64_t cost)
     l->totals.labels++;
     if (first)
         l->paid[item] = 1;
+    note_seen(l, item);
     if (l->keep || first)
         push(l, (struct ledger_row){
                     .task = p->task->number,
@@ -268,10 +289,14 @@ int ledger_restore(struct ledger *l, struct ledger_totals totals, const struct l
     l->rows = 0;
     if (l->paid)
         memset(l->paid, 0, (size_t)l->d->items);
+    if (l->seen)
+        memset(l->seen, 0, (size_t)l->d->items);
+    l->unique = 0;
     for (int64_t i = 0; i < n; i++) {
         push(l, rows[i]);
         if (l->paid && (rows[i].round >= 0 || l->charge == CHARGE_SUPPORT_QUERY))
             l->paid[rows[i].item] = 1;
+        note_seen(l, rows[i].item);
     }
     l->totals = totals;
     l->spent = llround(totals.spent * MILLIONTHS);

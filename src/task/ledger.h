@@ -12,7 +12,7 @@
 #include "task/task.h"
 
 enum budget_charge { CHARGE_SUPPORT_QUERY, CHARGE_SUPPORT };
-enum budget_unit { UNIT_DRAWS, UNIT_UNIQUE };
+enum budget_unit { UNIT_DRAWS, UNIT_UNIQUE, UNIT_AUTO };
 enum budget_grow { GROW_ONCE, GROW_SCHEDULE };
 
 struct budget_settings {
@@ -54,6 +54,8 @@ struct ledger_totals {
     int64_t tasks;  /* bought whole */
 };
 struct ledger_totals ledger_totals(const struct ledger *l);
+/* How many different items are among the labels; counted where rows are kept. */
+int64_t ledger_unique(const struct ledger *l);
 
 /* The record so far, in the order bought.  Rows and totals are all the state there
  * is: a checkpoint keeps both, and ledger_restore checks that they add up. */

@@ -199,3 +199,19 @@ int split_make(struct split *out, const struct dataset *d, bool users, const cha
     free(part);
     return err;
 }
+
+int split_make_fold(struct split *out, const struct dataset *d, int folds, int fold, int seed)
+{
+    if (folds < 2 || folds > d->users)
+        return fail(METE_EINVAL,
+                    "data.folds: %s has %d users, so 2 to %d folds are possible, not %d", d->name,
+                    d->users, d->users, folds);
+    if (fold < 1 || fold > folds)
+        return fail(METE_EINVAL, "data.fold: expected one of 1..%d, got %d", folds, fold);
+    uint8_t *part = mem_array((size_t)d->users, 1);
+    parts_draw_fold(folds, fold, d->users, seed, part);
+    out->users = true;
+    list_parts(out, part, d->users);
+    free(part);
+    return 0;
+}

@@ -28,6 +28,8 @@ struct split {
 };
 
 int split_make(struct split *out, const struct dataset *d, bool users, const char *how, int seed);
+/* The users' fold `fold` of 1..folds (data/parts.h): over all folds everybody is tested once. */
+int split_make_fold(struct split *out, const struct dataset *d, int folds, int fold, int seed);
 void split_release(struct split *s);
 /* A word for which group is in which part (data/content.h). */
 void split_content(const struct split *s, char out[CONTENT_SIZE]);

@@ -72,7 +72,22 @@ static void draw_classes(const struct tasks *t, struct task *task, struct rng *r
     rng_shuffle(r, task->query, (uint32_t)task->n_query);
 }
 
-static void take_user(const struct tasks *t, struct task *task)
+/* Leaves some of a user's query, drawn at random, where task.query asks for no more. */
+static void draw_query(const struct tasks *t, struct task *task, struct rng *r)
+{
+    int64_t most = (int64_t)t->ways * t->query;
+    if (t->query == 0 || most >= task->n_query)
+        return;
+    for (int i = 0; i < (int)most; i++) {
+        int other = i + (int)rng_below(r, (uint32_t)(task->n_query - i));
+        int32_t swap = task->query[i];
+        task->query[i] = task->query[other];
+        task->query[other] = swap;
+    }
+    task->n_query = (int)most;
+}
+
+static void take_user(const struct tasks *t, struct task *task, struct rng *r)
 {
     int user = t->open[task->part][task->number % t->n_open[task->part]];
     const int32_t *item = index_items_of(&t->of, user);
@@ -85,13 +100,14 @@ static void take_user(const struct tasks *t, struct task *task)
         task->classes[c] = c;
     memcpy(task->pool, item, (size_t)task->n_pool * sizeof *item);
     memcpy(task->query, item + task->n_pool, (size_t)task->n_query * sizeof *item);
+    draw_query(t, task, r);
 }
 
 /* How many labels the support asks for. */
 static int count_labels(const struct tasks *t, const struct task *task)
 {
-    int64_t asked = (int64_t)t->ways * t->shots;
-    if (t->cap == CAP_PRESENT && t->split.users) {
+    int64_t asked = t->labels ? t->labels : (int64_t)t->ways * t->shots;
+    if (!t->labels && t->cap == CAP_PRESENT && t->split.users) {
         int *seen = mem_array((size_t)t->ways, sizeof *seen);
         asked = 0;
         for (int i = 0; i < task->n_pool; i++)
@@ -117,7 +133,7 @@ int task_draw(const struct tasks *t, int part, int64_t number, struct task *task
     task->n_pool = task->n_query = 0;
     make_room(t, task);
     if (t->split.users)
-        take_user(t, task);
+        take_user(t, task, &r);
     else
         draw_classes(t, task, &r);
     rng_shuffle(&order, task->pool, (uint32_t)task->n_pool);

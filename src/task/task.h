@@ -3,7 +3,7 @@
  * Few-shot tasks: `ways` classes drawn at random, `task.query` items of each as
  * the query set, the whole rest of those classes as the unlabelled pool.  User
  * tasks: one user each, all classes; the pool is the user's training part, the
- * query the user's whole test part, and shots are a cap per class.
+ * query the user's whole test part or some of it, and shots are a cap per class.
  *
  * A task is a function of (seed, part, number): any one can be drawn without the
  * ones before it, by any thread.
@@ -25,12 +25,13 @@ enum task_cap { CAP_POOL, CAP_PRESENT };
 struct task_settings {
     char split[PARAM_TEXT_SIZE];
     int split_seed;
-    int shots;      /* 0: those of the benchmark's name */
-    int query;      /* items per class */
-    int pool;       /* unlabelled items per class; 0: the whole rest */
-    int kind;       /* enum task_kind */
-    int cap;        /* enum task_cap */
-    double holdout; /* of a user's items where the dataset has no parts */
+    int folds, fold; /* folds 0: none; fold: 1..folds, 0 is the first */
+    int shots;       /* 0: those of the benchmark's name */
+    int query;       /* items per class; 0: 1 for a few-shot task, all there are of a user */
+    int pool;        /* unlabelled items per class; 0: the whole rest */
+    int kind;        /* enum task_kind */
+    int cap;         /* enum task_cap */
+    double holdout;  /* of a user's items where the dataset has no parts */
 };
 extern const struct param task_params[]; /* for a section named "" */
 
@@ -50,10 +51,15 @@ const struct split *tasks_split(const struct tasks *t);
 uint64_t tasks_seed(const struct tasks *t);
 bool tasks_are_users(const struct tasks *t);
 int tasks_ways(const struct tasks *t);
-int tasks_shots(const struct tasks *t);
+int tasks_shots(const struct tasks *t); /* 0: tasks_ask says how many labels in all */
 /* How many different tasks a part has: its users, or INT64_MAX.  Larger numbers
  * are fine and begin again with the first user. */
 int64_t tasks_count(const struct tasks *t, int part);
+/* Supports of `labels` labels in all (of a user at most as many as the pool has), not of so many
+ * for each class. */
+int tasks_ask(struct tasks *t, int labels);
+/* Leaves a part the first n users of its order. */
+void tasks_limit(struct tasks *t, int part, int n);
 /* The most a task of any part can hold, for planning memory. */
 int tasks_max_pool(const struct tasks *t);
 int tasks_max_query(const struct tasks *t);

@@ -17,9 +17,16 @@ const struct param task_params[] = {
     PARAM_INT_ROW(
         S, split_seed, "data.split_seed", 0, 0, 1e9,
         "seed of a drawn split; separate from the run's, so all runs have the same test classes"),
+    PARAM_INT_ROW(S, folds, "data.folds", 0, 0, 1e6,
+                  "users in so many folds: each is tested once, by a model that never saw them; 0: "
+                  "data.split"),
+    PARAM_INT_ROW(S, fold, "data.fold", 0, 0, 1e6,
+                  "which fold is for tests; 0: one run for each (mete train, mete run)"),
     PARAM_INT_ROW(S, shots, "shots", 0, 0, 1e6,
                   "labels per class, for users at most; 0: as the benchmark's name says"),
-    PARAM_INT_ROW(S, query, "task.query", 1, 1, 1e6, "query items per class of a few-shot task"),
+    PARAM_INT_ROW(S, query, "task.query", 0, 0, 1e6,
+                  "query items per class of a training task; 0: 1 of a few-shot task, all that a "
+                  "user has"),
     PARAM_INT_ROW(S, pool, "task.pool", 0, 0, 1e6,
                   "unlabelled items per class of a few-shot task; 0: all the others"),
     PARAM_CHOICE_ROW(S, kind, "task.kind", "auto|classes|users", TASK_AUTO,
@@ -28,7 +35,7 @@ const struct param task_params[] = {
                      "labels of a user: ways x shots but no more than the pool, or of each class "
                      "as many shots as it has"),
     PARAM_REAL_ROW(S, holdout, "task.holdout", 0.2, 0, 0.9,
-                   "share of a user's items kept as query where the dataset has no parts"),
+                   "share of a training user's items kept as query where the dataset has no parts"),
     {0},
 };
 #undef S
@@ -60,7 +67,7 @@ int tasks_ways(const struct tasks *t)
 
 int tasks_shots(const struct tasks *t)
 {
-    return t->shots;
+    return t->labels ? 0 : t->shots;
 }
 
 int64_t tasks_count(const struct tasks *t, int part)
@@ -78,10 +85,25 @@ int tasks_max_query(const struct tasks *t)
     return t->max_query;
 }
 
+int tasks_ask(struct tasks *t, int labels)
+{
+    if (labels > t->max_pool)
+        return fail(METE_EINVAL, "%s: %d labels are asked for, and no pool has more than %d items",
+                    t->d->name, labels, t->max_pool);
+    t->labels = labels;
+    return 0;
+}
+
+void tasks_limit(struct tasks *t, int part, int n)
+{
+    if (n < t->n_open[part])
+        t->n_open[part] = n;
+}
+
 int tasks_max_labels(const struct tasks *t)
 {
-    int asked = t->ways * t->shots;
-    return asked < t->max_pool ? asked : t->max_pool;
+    int64_t asked = t->labels ? t->labels : (int64_t)t->ways * t->shots;
+    return asked < t->max_pool ? (int)asked : t->max_pool;
 }
 
 /* Lists the items of each key: those of key k are item[start[k]..start[k+1]). */
@@ -152,6 +174,8 @@ static bool can_open(struct tasks *t, int g, int *pool, int *query)
     int n = (int)index_size(&t->of, g);
     *query = t->split.users ? t->n_query[g] : t->query;
     *pool = n - *query;
+    if (t->split.users && t->query && *query > (int64_t)t->ways * t->query)
+        *query = t->ways * t->query;
     if (t->split.users)
         return *pool > 0 && *query > 0;
     if (t->pool_cap && *pool > t->pool_cap)
@@ -200,7 +224,7 @@ static int set_ways(struct tasks *t, const struct bench *b, const struct task_se
     t->split.users = users;
     t->ways = users ? d->classes : b->ways;
     t->shots = s->shots ? s->shots : b->shots;
-    t->query = s->query;
+    t->query = s->query || users ? s->query : 1;
     t->pool_cap = s->pool;
     t->cap = s->cap;
     return 0;
@@ -224,6 +248,19 @@ int tasks_check(const struct tasks *t, int part)
     return 0;
 }
 
+static int make_split(struct tasks *t, const struct task_settings *s)
+{
+    if (!s->folds)
+        return split_make(&t->split, t->d, t->split.users, s->split, s->split_seed);
+    if (!t->split.users)
+        return fail(METE_EINVAL,
+                    "data.folds: folds are of users, and a task of %s is a few classes",
+                    t->d->name);
+    if (strcmp(s->split, "auto") != 0)
+        return fail(METE_EINVAL, "data.folds draws the parts itself; leave data.split at auto");
+    return split_make_fold(&t->split, t->d, s->folds, s->fold ? s->fold : 1, s->split_seed);
+}
+
 int tasks_open(struct tasks **out, const struct dataset *d, const struct bench *b,
                const struct task_settings *s, uint64_t seed)
 {
@@ -232,7 +269,7 @@ int tasks_open(struct tasks **out, const struct dataset *d, const struct bench *
     t->seed = seed;
     int err = set_ways(t, b, s);
     if (!err)
-        err = split_make(&t->split, d, t->split.users, s->split, s->split_seed);
+        err = make_split(t, s);
     if (!err) {
         bool users = t->split.users;
         index_items(&t->of, users ? d->user : d->y, users ? d->users : d->classes, d->items);

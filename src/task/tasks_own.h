@@ -27,6 +27,7 @@ struct tasks {
     uint64_t seed;
     struct split split;
     int ways, shots, query, pool_cap, cap;
+    int labels;                 /* of a support in all; 0: by shots */
     struct item_index of;       /* by class, or by user: the pool's items first */
     int *n_query;               /* (users) items at the end that are query */
     int32_t *open[SPLIT_PARTS]; /* classes or users with items enough */

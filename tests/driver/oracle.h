@@ -178,7 +178,8 @@ static int judged_tasks(const struct scene *s, int part, int shots, int want, in
     struct labeller judge = {0};
     struct stub view = {.data = s->data, .users = s->stub.users, .theta = theta};
     settings.shots = shots;
-    settings.query = s->setup.test.query;
+    settings.query = s->stub.users ? 0 : s->setup.test.query; /* of a user: the whole test part */
+    settings.holdout = s->setup.test.holdout;
     param_defaults(budget_params, &plain);
     int err = tasks_open(&tasks, s->data, &s->name, &settings, (uint64_t)s->setup.test.seed);
     if (!err)
