@@ -634,7 +634,7 @@ static void draw_panel(struct text *out, const struct chart *c, const struct cha
         d.width = pass ? 360 : width;
         d.height = forest ? FOREST_LINE * d.n + 42 : square ? 320 : head && !pass ? 320 : 250;
         if (pass == 0 || width > 400)
-            draw_svg(&d, width <= 400 ? "" : pass ? "narrow" : "wide");
+            draw_svg(&d, pass ? "narrow" : width > 400 ? "wide" : head ? "" : "small");
     }
     text_add(out, "</div>\n");
     free(d.rows);

@@ -23,6 +23,12 @@ if ! command -v chromium >/dev/null; then
     skip "chromium is not here to open the page"
 else
     ok "the page in a browser" python3 "$here/check_page.py" "$tmp/x.db" "$tmp/report.html"
+    cp results/table1-omniglot.db "$tmp/table1.db"
+    ok "a page of Table 1" "$METE" report "$tmp/table1.db" -o "$tmp/table1.html"
+    ok "it holds, too" python3 "$here/check_page.py" "$tmp/table1.db" "$tmp/table1.html"
+    cp results/resplit.db "$tmp/resplit.db"
+    ok "a page of a setting that varies" "$METE" report "$tmp/resplit.db" -o "$tmp/resplit.html"
+    ok "and this one" python3 "$here/check_page.py" - "$tmp/resplit.html"
     cp results/theory.db "$tmp/theory.db"
     ok "a page of the theory" "$METE" report "$tmp/theory.db" -o "$tmp/theory.html"
     ok "its figures are what was measured" python3 "$here/check_theory.py" "$tmp/theory.db" "$tmp/theory.html"
