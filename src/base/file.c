@@ -330,6 +330,9 @@ int file_write(const char *path, const void *data, size_t size)
 
 int file_make_folder(const char *path)
 {
+    if (strlen(path) > FILE_FOLDER_MAX)
+        return fail(METE_EINVAL, "a folder's name has at most %d bytes, this one has %zu: %.60s...",
+                    FILE_FOLDER_MAX, strlen(path), path);
     char *part = mem_string(path);
     int err = 0;
     for (char *p = part + 1; !err; p++) {

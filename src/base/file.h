@@ -51,7 +51,9 @@ int file_out_patch(struct file_out *o, int64_t offset, const void *data, size_t 
 int file_out_commit(struct file_out *o);   /* sync, rename; then closed, failed or not */
 void file_out_abandon(struct file_out *o); /* removes the new file; closed or zeroed is fine */
 
-/* Creates the folder `path` and those above it; one that exists is fine. */
+/* Creates the folder `path` and those above it; one that exists is fine.  Names so long that those
+ * of files in it could not be opened are refused. */
+enum { FILE_FOLDER_MAX = 4000 };
 int file_make_folder(const char *path);
 
 /* Makes the names in the folder of `path` last through a power cut. */

@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* A callback may call the library, and give it other callbacks. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static mete_log_fn *log_fn;
 static void *log_user;
 static mete_progress_fn *progress_fn;

@@ -14,6 +14,17 @@ static void make_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
+locale_t number_enter(void)
+{
+    pthread_once(&once, make_locale);
+    return uselocale(c_locale);
+}
+
+void number_leave(locale_t *before)
+{
+    uselocale(*before);
+}
+
 double number_read(const char *text, char **end)
 {
     pthread_once(&once, make_locale);

@@ -1,6 +1,7 @@
 /* param.c - reading, checking, finding and printing settings. */
 #include "base/param.h"
 #include "base/error.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -237,7 +238,7 @@ static bool parse_real(const char *text, double *out)
 {
     char *end;
     errno = 0;
-    double value = strtod(text, &end);
+    double value = number_read(text, &end);
     if (end == text || errno == ERANGE)
         return false;
     if ((*end == 'K' || *end == 'k') && !end[1])
@@ -341,7 +342,7 @@ void number_text(double value, char *out, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(out, size, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
+        if (number_read(out, NULL) == value)
             return;
     }
 }

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -70,6 +71,7 @@ static void pause_a_little(void)
 
 static void *worker_main(void *arg)
 {
+    number_enter();
     struct worker w = *(struct worker *)arg;
     free(arg);
     struct threads *p = w.threads;

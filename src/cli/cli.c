@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdio_ext.h>
@@ -39,6 +40,26 @@ int cli_failed(int code)
     if (code == METE_ESTOPPED && signal_number)
         return 128 + signal_number;
     return code == METE_EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+void cli_json_text(const char *key, const char *text)
+{
+    printf("\"%s\": \"", key);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f)
+            printf("\\u%04x", *c);
+        else
+            printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    putchar('"');
+}
+
+void cli_json_real(const char *key, const char *format, double value)
+{
+    printf("\"%s\": ", key);
+    if (isfinite(value))
+        printf(format, value);
+    else
+        fputs("null", stdout);
 }
 
 int cli_finish(int status)

@@ -86,6 +86,10 @@ int cli_options(const struct command *c, int argc, char **argv, void *values,
 /* Closes standard output: `status`, or 1 after saying so where what was printed did not all get
  * out, as on a full disk.  The last thing a command does. */
 int cli_finish(int status);
+/* Into a JSON object on standard output: "KEY": "TEXT", or "KEY": the number, null where it is
+ * none. */
+void cli_json_text(const char *key, const char *text);
+void cli_json_real(const char *key, const char *format, double value);
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* prints, returns 2 */
 /* Prints mete_errmsg() and returns the exit status for `code`. */
 int cli_failed(int code);

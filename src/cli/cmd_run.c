@@ -23,10 +23,16 @@ static void print_run(void *user, const struct mete_planned_run *r)
     struct total *t = user;
     add(t, r);
     if (t->json) {
-        printf("{\"bench\": \"%s\", \"method\": \"%s\", \"labels\": \"%s\", \"seed\": %llu, "
-               "\"tasks\": %lld, \"n_labels\": %lld, \"gflop\": %.6g, \"seconds\": %.6g}\n",
-               r->bench, r->method, r->labels, (unsigned long long)r->seed, (long long)r->tasks,
-               (long long)r->n_labels, r->gflop, r->seconds);
+        putchar('{');
+        cli_json_text("bench", r->bench);
+        printf(", \"method\": \"%s\", \"labels\": \"%s\", \"seed\": %llu, \"tasks\": %lld, "
+               "\"n_labels\": %lld, ",
+               r->method, r->labels, (unsigned long long)r->seed, (long long)r->tasks,
+               (long long)r->n_labels);
+        cli_json_real("gflop", "%.6g", r->gflop);
+        fputs(", ", stdout);
+        cli_json_real("seconds", "%.6g", r->seconds);
+        puts("}");
         return;
     }
     if (t->runs == 1)

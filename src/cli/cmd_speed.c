@@ -40,13 +40,14 @@ static void print_plan(void *user, size_t bytes)
 
 static void print_json(const struct mete_speed_options *o, const struct mete_speed *r)
 {
-    printf("{\"bench\": \"%s\", \"method\": \"%s\", \"device\": \"%s\", \"threads\": %d, "
+    putchar('{');
+    cli_json_text("bench", o->bench);
+    printf(", \"method\": \"%s\", \"device\": \"%s\", \"threads\": %d, "
            "\"meta_batch\": %d, \"tasks_per_s\": %.6g, \"gflop_per_task\": %.6g, \"gflops\": %.6g, "
            "\"peak_gflops\": %.6g, \"fraction_of_peak\": %.4f, \"bytes_planned\": %zu, "
            "\"bytes_peak\": %zu}\n",
-           o->bench, o->method, r->device, r->threads, r->meta_batch, r->tasks_per_s,
-           r->gflop_per_task, r->gflops, r->peak_gflops, r->fraction_of_peak, r->bytes_planned,
-           r->bytes_peak);
+           o->method, r->device, r->threads, r->meta_batch, r->tasks_per_s, r->gflop_per_task,
+           r->gflops, r->peak_gflops, r->fraction_of_peak, r->bytes_planned, r->bytes_peak);
 }
 
 static void print_words(const struct mete_speed_options *o, const struct mete_speed *r)

@@ -75,7 +75,8 @@ static void print_number(const char *name, double value)
 
 static void print_measured(const char *name, const struct mete_measured *m)
 {
-    printf(", \"%s\": {\"largest\": %.9g", name, m->largest);
+    printf(", \"%s\": {", name);
+    cli_json_real("largest", "%.9g", m->largest);
     print_number("mean", m->mean);
     print_number("half", m->half);
     putchar('}');
@@ -83,10 +84,12 @@ static void print_measured(const char *name, const struct mete_measured *m)
 
 static void print_json(const struct mete_study *o, const struct mete_stability *r)
 {
-    printf("{\"bench\": \"%s\", \"method\": \"%s\", \"labels\": \"%s\", \"seed\": %llu, "
+    putchar('{');
+    cli_json_text("bench", o->bench);
+    printf(", \"method\": \"%s\", \"labels\": \"%s\", \"seed\": %llu, "
            "\"estimator\": \"%s\", \"n\": %d, \"m\": %d, \"outer_steps\": %d, \"inner_steps\": %d, "
            "\"removals\": %d, \"fresh\": %d",
-           o->bench, o->method ? o->method : "maml", o->labels ? o->labels : "random",
+           o->method ? o->method : "maml", o->labels ? o->labels : "random",
            (unsigned long long)o->seed,
            r->estimator == METE_ESTIMATOR_EMPIRICAL ? "empirical" : "held-out", r->n, r->m,
            r->outer_steps, r->inner_steps, r->removals, r->fresh);

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include <math.h>
+#include <string.h>
 
 static void print_test(void *user, const struct mete_test *t)
 {
@@ -18,12 +19,19 @@ static void print_test(void *user, const struct mete_test *t)
 static void print_test_json(void *user, const struct mete_test *t)
 {
     (void)user;
-    printf("{\"model\": \"%s\", \"shots\": %d, \"support\": \"%s\", \"bn\": \"%s\", \"tasks\": %d, "
-           "\"accuracy\": %.6f, \"half\": %.6f, \"before\": %.6f, \"loss\": %.6f, \"ece\": %.6f",
-           t->model, t->shots, t->support, t->bn, t->tasks, t->accuracy, t->half, t->before,
-           t->loss, t->ece);
-    if (!isnan(t->valid_accuracy))
-        printf(", \"valid_accuracy\": %.6f", t->valid_accuracy);
+    printf("{\"model\": \"%s\", \"shots\": %d, \"support\": \"%s\", \"bn\": \"%s\", \"tasks\": %d",
+           t->model, t->shots, t->support, t->bn, t->tasks);
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"accuracy", t->accuracy}, {"half", t->half},
+                   {"before", t->before},     {"loss", t->loss},
+                   {"ece", t->ece},           {"valid_accuracy", t->valid_accuracy}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].value == numbers[i].value || strcmp(numbers[i].key, "valid_accuracy") != 0) {
+            fputs(", ", stdout);
+            cli_json_real(numbers[i].key, "%.6f", numbers[i].value);
+        }
     if (t->labels)
         printf(", \"labels\": %d", t->labels);
     if (t->users)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/param.h"
 
 #include <stdlib.h>
@@ -89,6 +90,7 @@ static const struct set *find_set(const char *name)
 
 int mete_data_fetch(const struct mete_fetch_options *o)
 {
+    NUMBER_LOCALE;
     const struct set *set = find_set(o->name);
     if (!set)
         return METE_EINVAL;

@@ -2,6 +2,7 @@
 #include "data/importer.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +26,12 @@ bool mete_data_importer(int32_t i, const char **name, const char **summary, cons
     const struct importer *importer = importer_at(i);
     if (!importer)
         return false;
-    *name = importer->name;
-    *summary = importer->summary;
-    *usage = importer->usage;
+    if (name)
+        *name = importer->name;
+    if (summary)
+        *summary = importer->summary;
+    if (usage)
+        *usage = importer->usage;
     return true;
 }
 
@@ -106,6 +110,7 @@ static int run(const struct importer *importer, struct import_job *job, const ch
 
 int mete_data_import(const struct mete_import_options *o)
 {
+    NUMBER_LOCALE;
     const struct importer *importer = importer_find(o->kind);
     if (!importer)
         return METE_EINVAL;

@@ -5,6 +5,7 @@
 #include "data/names.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,17 +81,23 @@ static void describe(const struct dataset *d, struct mete_data_info *out)
 
 int mete_data_info(const char *name, struct mete_data_info *out)
 {
+    NUMBER_LOCALE;
     struct dataset *d = NULL;
     int err = dataset_find(&d, name);
     if (err)
         return err;
-    describe(d, out);
+    if (strlen(d->path) < sizeof out->path)
+        describe(d, out);
+    else
+        err = fail(METE_EINVAL, "the folder of %.60s has a name of more than %zu bytes", d->name,
+                   sizeof out->path - 1);
     dataset_close(d);
-    return 0;
+    return err;
 }
 
 int mete_data_verify(const char *name)
 {
+    NUMBER_LOCALE;
     struct dataset *d = NULL;
     char sum[65];
     int err = dataset_find(&d, name);

@@ -1,6 +1,7 @@
 /* names.c - words in a growing array, found through a hash table. */
 #include "data/names.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ void names_sort(struct names *names, int32_t *to)
     bool numbers = true;
     for (int i = 0; i < names->n; i++) {
         char *end;
-        double number = strtod(names->at[i], &end);
+        double number = number_read(names->at[i], &end);
         numbers = numbers && *names->at[i] && !*end && number == number;
         ranked[i] = (struct ranked){names->at[i], number, i};
     }

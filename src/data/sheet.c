@@ -3,6 +3,7 @@
 #include "data/image.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ static int draw_sheet(const struct dataset *d, const struct mete_sheet_options *
 
 int mete_data_sheet(const struct mete_sheet_options *o)
 {
+    NUMBER_LOCALE;
     struct dataset *d = NULL;
     int err = o->path ? dataset_find(&d, o->name)
                       : fail(METE_EINVAL, "say where the sheet goes: -o sheet.png");

@@ -14,6 +14,7 @@ int mete_report(const struct mete_report_options *o)
 #else
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,7 @@ static char *default_title(const char *db, const char *suite)
 
 int mete_report(const struct mete_report_options *o)
 {
+    NUMBER_LOCALE;
     struct page p = {.suite = o->suite};
     char *title = o->title ? mem_string(o->title) : default_title(o->db, o->suite);
     int err = store_open(&p.s, o->db, STORE_READ);

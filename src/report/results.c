@@ -24,6 +24,7 @@ int mete_results(const struct mete_results_options *o, char **out)
 }
 #else
 #include "base/jsonw.h"
+#include "base/number.h"
 
 enum format {
     FORMAT_TEXT,
@@ -113,6 +114,7 @@ static int print_summary(struct printer *p, struct store *s)
 
 int mete_results(const struct mete_results_options *o, char **out)
 {
+    NUMBER_LOCALE;
     struct store *s = NULL;
     struct printer p = {.colour = o->colour, .model = o->last ? "last" : "best"};
     int err = find_format(o->format ? o->format : "table", &p.format);

@@ -6,6 +6,7 @@
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -138,7 +139,7 @@ static int first_seen(const struct table_axis *a, int field, const char *text)
 static bool is_number(const char *text)
 {
     char *end;
-    strtod(text, &end);
+    number_read(text, &end);
     return !*text || !*end;
 }
 

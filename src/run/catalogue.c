@@ -1,6 +1,7 @@
 /* catalogue.c - what is built in: for `mete list` and `mete show`. */
 #include "run/setup.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "data/glyphs.h"
 #include "data/importer.h"
 
@@ -81,6 +82,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 int mete_list(const char *kind, mete_list_fn *fn, void *user)
 {
+    NUMBER_LOCALE;
     const char *names[KINDS];
     bool found = false;
     for (int k = 0; k < KINDS; k++) {
@@ -90,7 +92,8 @@ int mete_list(const char *kind, mete_list_fn *fn, void *user)
             continue;
         found = true;
         for (int i = 0; kinds[k].row(i, &p); i++)
-            fn(user, kinds[k].name, p.name, p.summary);
+            if (fn)
+                fn(user, kinds[k].name, p.name, p.summary);
     }
     return found ? 0 : fail_unknown("kind of thing", kind, names, KINDS);
 }
@@ -106,7 +109,8 @@ static void show_table(const char *section, const struct param *table, mete_sett
         param_key(&where, row, key, sizeof key);
         param_text(row, state, value, sizeof value);
         param_range(row, range, sizeof range);
-        fn(user, &(struct mete_setting){key, value, range, row->help});
+        if (fn)
+            fn(user, &(struct mete_setting){key, value, range, row->help});
     }
 }
 
@@ -127,10 +131,12 @@ static int show_run(mete_setting_fn *fn, void *user)
 
 int mete_show(const char *name, const char **summary, mete_setting_fn *fn, void *user)
 {
+    NUMBER_LOCALE;
     const char *names[64];
     int n = 0;
     if (strcmp(name, "run") == 0) {
-        *summary = "the settings of every run";
+        if (summary)
+            *summary = "the settings of every run";
         return show_run(fn, user);
     }
     names[n++] = "run";
@@ -138,7 +144,8 @@ int mete_show(const char *name, const char **summary, mete_setting_fn *fn, void 
         struct plugin p;
         for (int i = 0; kinds[k].row(i, &p); i++) {
             if (strcmp(p.name, name) == 0) {
-                *summary = p.summary;
+                if (summary)
+                    *summary = p.summary;
                 if (p.params)
                     show_table(kinds[k].section, p.params, fn, user);
                 return 0;

@@ -3,6 +3,7 @@
 #include "task/task_file.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,6 +112,7 @@ static int summarise(const struct drawing_tasks *w, struct mete_tasks *out)
 
 int mete_tasks(const struct mete_tasks_options *o, struct mete_tasks *out, char **json)
 {
+    NUMBER_LOCALE;
     struct drawing_tasks w = {0};
     struct mete_tasks summary;
     int err = o->n < 0 || o->seed < 0

@@ -88,10 +88,28 @@ static int predict_chunk(struct learner *l, struct chunk *c, const struct items 
     return err;
 }
 
+/* A largest probability among numbers that are none would be the first class. */
+static int check_predictions(const struct chunk *c, bool adapted)
+{
+    for (int i = 0; i < c->n; i++) {
+        const struct episode *e = &c->episodes[i];
+        float sum = 0;
+        for (size_t k = 0; k < (size_t)e->n_query * (size_t)e->ways; k++)
+            sum += c->probs[i][k];
+        if (!isfinite(sum))
+            return fail(
+                METE_EDIVERGE, "the predictions on task %lld are not numbers%s", (long long)e->task,
+                adapted ? ", after adaptation: try a smaller inner.lr or fewer test.steps" : "");
+    }
+    return 0;
+}
+
 static int score_pass(struct learner *l, struct chunk *c, bool adapted, struct score *out,
                       int first)
 {
     int err = predict_chunk(l, c, adapted ? c->support : c->none);
+    if (!err)
+        err = check_predictions(c, adapted);
     for (int i = 0; i < c->n && !err; i++) {
         struct tally t = tally_of(&c->episodes[i], c->probs[i], adapted ? out->bins : NULL);
         struct store_task *row = &out->rows[first + i];
@@ -151,6 +169,13 @@ static int chunk_of(const struct learner *l, const struct evaluation *what)
     return chunk;
 }
 
+static int tell_progress(const struct evaluation *what, int done)
+{
+    double part = (double)done / what->n;
+    return what->progress ? what->progress(what->user, what->from + (what->to - what->from) * part)
+                          : 0;
+}
+
 int evaluate(struct learner *l, const struct evaluation *what, struct score *out)
 {
     int chunk = chunk_of(l, what);
@@ -180,6 +205,8 @@ int evaluate(struct learner *l, const struct evaluation *what, struct score *out
         for (int i = 0; i < c->n && !what->given; i++)
             episode_release(&c->episodes[i]);
         c->n = 0;
+        if (!err)
+            err = tell_progress(what, first + q.n);
     }
     ledger_close(ledger);
     free(c);

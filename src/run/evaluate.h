@@ -12,6 +12,10 @@ struct evaluation {
     struct labeller *support;    /* who chooses the supports */
     const struct episode *given; /* (n) NULL, or tasks to score instead of those */
     bool before;                 /* also without adaptation */
+    /* told after some tasks, with fractions between these; what it returns ends the work */
+    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
+    void *user;
+    double from, to;
 };
 
 struct score {
@@ -22,7 +26,8 @@ struct score {
     double accuracy, half, loss; /* means over tasks, and the 95 % half width */
 };
 
-/* Fills `out`, which is given back with score_release. */
+/* METE_EDIVERGE where predictions are not numbers.  Fills `out`, which is given back with
+ * score_release. */
 int evaluate(struct learner *l, const struct evaluation *what, struct score *out);
 void score_release(struct score *s);
 

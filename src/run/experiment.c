@@ -120,7 +120,8 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
                     const struct experiment_options *o)
 {
     const char *seed = settings_get(settings, "seed");
-    *x = (struct experiment){.seed = seed ? strtoull(seed, NULL, 10) : 1};
+    *x = (struct experiment){
+        .progress = o->progress, .user = o->user, .seed = seed ? strtoull(seed, NULL, 10) : 1};
     int err = setup_open(&x->setup, settings_get(settings, "method"), settings_get(settings, "net"),
                          settings_get(settings, "labels"));
     if (!err)
@@ -177,7 +178,11 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     struct evaluation what = {.tasks = x->test[i],
                               .part = SPLIT_VAL,
                               .support = &x->judge,
-                              .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i])};
+                              .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i]),
+                              .progress = x->progress,
+                              .user = x->user,
+                              .from = 1,
+                              .to = 1};
     struct score valid = {0}, score = {0};
     int err = evaluate(x->learner, &what, &valid);
     what.part = SPLIT_TEST;

@@ -34,8 +34,10 @@ struct experiment {
     struct tasks *train, *val;          /* val: at train.val_shots */
     struct tasks *test[TEST_SHOTS_MAX]; /* one per number of shots */
     int shots[TEST_SHOTS_MAX], n_shots;
-    bool by_labels;        /* shots[] are labels of a support in all */
-    struct labeller judge; /* chooses validation and test supports */
+    bool by_labels;                               /* shots[] are labels of a support in all */
+    struct labeller judge;                        /* chooses validation and test supports */
+    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
+    void *user;
     struct ledger *ledger;
     struct learner *learner;
 };

@@ -7,6 +7,7 @@
 #include "run/setup.h"
 #include "method/engine.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/safetensors.h"
 
 #include <math.h>
@@ -266,6 +267,7 @@ static int compute(const struct mete_grad_options *o, struct setup *s, struct gi
 
 int mete_grad(const struct mete_grad_options *o)
 {
+    NUMBER_LOCALE;
     struct setup s;
     struct safetensors *file = NULL;
     struct given g = {0};

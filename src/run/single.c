@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "task/task_file.h"
 
 #include <ctype.h>
@@ -44,7 +45,7 @@ static int resolve(struct settings *out, struct shelf *shelf, const char *const 
 }
 
 /* runs/omniglot-5w-1s-30K-maml-random-1a2b3c4d */
-static int folder_name(const struct settings *s, char *out, size_t size)
+static int folder_name(const struct settings *s, char **out)
 {
     struct planned p;
     char id[STORE_ID_SIZE];
@@ -52,10 +53,10 @@ static int folder_name(const struct settings *s, char *out, size_t size)
     if (err)
         return err;
     store_run_id(&p.run, id);
-    int n = snprintf(out, size, "runs/%s-%s-%s-%.8s", p.run.bench, p.run.method, p.run.labels, id);
-    for (int i = 5; i < n && (size_t)i < size; i++)
-        if (!isalnum((unsigned char)out[i]) && out[i] != '.' && out[i] != '-')
-            out[i] = '-';
+    *out = mem_print("runs/%s-%s-%s-%.8s", p.run.bench, p.run.method, p.run.labels, id);
+    for (char *c = *out + strlen("runs/"); *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '.' && *c != '-')
+            *c = '-';
     planned_release(&p);
     return 0;
 }
@@ -63,6 +64,8 @@ static int folder_name(const struct settings *s, char *out, size_t size)
 static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
 {
     double before = 0, loss = 0, ece = 0, n = 0;
+    if (!fn)
+        return;
     for (int i = 0; i < t->n_tasks; i++) {
         before += t->tasks[i].accuracy_before / t->n_tasks;
         loss += t->tasks[i].loss / t->n_tasks;
@@ -154,10 +157,10 @@ static int train_all(const char *folder, const struct settings *s, struct shelf 
 
 int mete_train(const struct mete_train_options *o)
 {
+    NUMBER_LOCALE;
     struct shelf *shelf = NULL;
     struct settings s = {0};
-    char folder[1024];
-    char seed[24];
+    char *folder = NULL, seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
     const char *const names[][2] = {{"bench", o->bench},
                                     {"method", o->method},
@@ -169,16 +172,18 @@ int mete_train(const struct mete_train_options *o)
         err = resolve(&s, shelf, names, 5, o->set);
     if (!err && o->print_config) {
         char *text = settings_print(&s);
-        o->config(o->user, text);
+        if (o->config)
+            o->config(o->user, text);
         free(text);
     } else if (!err) {
         if (o->folder)
-            snprintf(folder, sizeof folder, "%s", o->folder);
+            folder = mem_string(o->folder);
         else
-            err = folder_name(&s, folder, sizeof folder);
+            err = folder_name(&s, &folder);
         if (!err)
             err = train_all(folder, &s, shelf, o);
     }
+    free(folder);
     settings_release(&s);
     shelf_close(shelf);
     return err;
@@ -247,8 +252,13 @@ static int test_file(struct experiment *x, const char *path, struct task_file *f
                    path, file->ways, ways);
     if (err)
         return err;
-    struct evaluation what = {
-        .tasks = x->test[0], .n = file->n, .given = file->episodes, .before = true};
+    struct evaluation what = {.tasks = x->test[0],
+                              .n = file->n,
+                              .given = file->episodes,
+                              .before = true,
+                              .progress = x->progress,
+                              .user = x->user,
+                              .to = 1};
     err = evaluate(x->learner, &what, &score);
     experiment_describe(x, &score, test);
     test->shots = file->shots;
@@ -274,7 +284,10 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
                       const struct settings *s)
 {
     struct experiment x;
-    struct experiment_options options = {.device = o->device, .threads = o->threads};
+    struct experiment_options options = {.device = o->device,
+                                         .threads = o->threads,
+                                         .progress = pass_on_progress,
+                                         .user = (void *)o->model};
     int err = experiment_open(&x, s, shelf, &options);
     if (err)
         return err;
@@ -296,6 +309,7 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
 
 int mete_eval(const struct mete_eval_options *o)
 {
+    NUMBER_LOCALE;
     struct shelf *shelf = NULL;
     struct settings s = {0};
     char **given = NULL;

@@ -7,6 +7,7 @@
 #include "method/engine.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/threads.h"
 #include "method/lockstep.h"
 #include "task/bench.h"
@@ -241,6 +242,7 @@ struct mete_speed_options mete_speed_defaults(void)
 
 int mete_speed(const struct mete_speed_options *o, struct mete_speed *out)
 {
+    NUMBER_LOCALE;
     struct setup s;
     struct bench b;
     struct mete_speed result = {0};

@@ -79,6 +79,7 @@ struct sweep {
     pthread_mutex_t lock;
     pthread_cond_t wake; /* for the heartbeat to end early */
     double *fraction;    /* (n_runs) */
+    bool *no_memory;     /* (n_chosen) this time there was too little for it */
     bool closing;
     int stop; /* a failure that ends the sweep */
     char sentence[1024];
@@ -137,8 +138,20 @@ static void end_sweep(struct sweep *w, int code)
 /* What fails one run only: its own numbers, its own size. */
 static bool fails_alone(int code)
 {
-    return code == METE_EDIVERGE || code == METE_ENOMEM || code == METE_EBUDGET ||
-           code == METE_EINVAL;
+    return code == METE_EDIVERGE || code == METE_EBUDGET || code == METE_EINVAL;
+}
+
+/* DATABASE.runs/ID; free() it. */
+static char *run_folder(const struct sweep *w, int i)
+{
+    return mem_print("%s.runs/%s", store_path(w->store), w->ids[i]);
+}
+
+static void warn(const struct sweep *w, int i)
+{
+    const struct store_run *r = &w->planned[i].run;
+    log_warn("%s %s %s seed %llu: %s", r->bench, r->method, r->labels, (unsigned long long)r->seed,
+             mete_errmsg());
 }
 
 static bool has_several_benches(const struct sweep *w)
@@ -177,13 +190,11 @@ static void tell_finished(struct sweep *w, int i, const struct results *r)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int do_run(struct sweep *w, int i)
+static int do_run_in(struct sweep *w, int i, const char *folder)
 {
     struct run_progress p = {w, i};
     struct results results;
-    char folder[4096];
     const struct settings *s = &w->suite->runs[i];
-    snprintf(folder, sizeof folder, "%s.runs/%s", store_path(w->store), w->ids[i]);
     struct experiment_options o = {.device = w->o->device,
                                    .threads = w->threads,
                                    .lockstep_set = w->lockstep_set,
@@ -194,9 +205,7 @@ static int do_run(struct sweep *w, int i)
     if (!err)
         err = w->kind->run(s, w->shelf, &o, &results);
     if (err && fails_alone(err)) {
-        const struct store_run *r = &w->planned[i].run;
-        log_warn("%s %s %s seed %llu: %s", r->bench, r->method, r->labels,
-                 (unsigned long long)r->seed, mete_errmsg());
+        warn(w, i);
         return store_fail(w->store, w->ids[i], mete_errmsg());
     }
     if (err)
@@ -212,6 +221,44 @@ static int do_run(struct sweep *w, int i)
     return err ? err : tell_progress(&p, 1);
 }
 
+static int do_run(struct sweep *w, int i)
+{
+    char *folder = run_folder(w, i);
+    int err = do_run_in(w, i, folder);
+    free(folder);
+    return err;
+}
+
+/* One of the chosen runs, but none that there was too little memory for; *which -1: none is free.
+ */
+static int claim(struct sweep *w, int *which)
+{
+    char(*ids)[STORE_ID_SIZE] = mem_array((size_t)w->n_chosen, sizeof *ids);
+    int *at = mem_array((size_t)w->n_chosen, sizeof *at), n = 0, found = -1;
+    pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->n_chosen; i++)
+        if (!w->no_memory[i]) {
+            memcpy(ids[n], w->chosen_ids[i], sizeof *ids);
+            at[n++] = i;
+        }
+    pthread_mutex_unlock(&w->lock);
+    int err = n > 0 ? store_claim(w->store, ids, n, LEASE_SECONDS, &found) : 0;
+    *which = found >= 0 ? at[found] : -1;
+    free(ids);
+    free(at);
+    return err;
+}
+
+/* Memory may be there another time: the run is not marked as failed, and not tried again now. */
+static int put_off(struct sweep *w, int which)
+{
+    warn(w, w->chosen[which]);
+    pthread_mutex_lock(&w->lock);
+    w->no_memory[which] = true;
+    pthread_mutex_unlock(&w->lock);
+    return store_release(w->store, w->chosen_ids[which]);
+}
+
 static int work_until_done(void *user, int piece, int worker)
 {
     struct sweep *w = user;
@@ -219,11 +266,13 @@ static int work_until_done(void *user, int piece, int worker)
     (void)worker;
     for (;;) {
         int which = -1;
-        int err = store_claim(w->store, w->chosen_ids, w->n_chosen, LEASE_SECONDS, &which);
+        int err = claim(w, &which);
         if (!err && which < 0)
             return 0;
         if (!err)
             err = do_run(w, w->chosen[which]);
+        if (err == METE_ENOMEM && which >= 0)
+            err = put_off(w, which);
         if (err) {
             end_sweep(w, err);
             if (which >= 0)
@@ -276,6 +325,7 @@ static int plan(struct sweep *w)
     if (!err)
         err = store_plan(w->store, &suite, w->ids);
     w->chosen_ids = mem_array((size_t)w->n_chosen, sizeof *w->chosen_ids);
+    w->no_memory = mem_array((size_t)w->n_chosen, sizeof *w->no_memory);
     for (int i = 0; i < w->n_chosen && !err; i++)
         memcpy(w->chosen_ids[i], w->ids[w->chosen[i]], sizeof *w->chosen_ids);
     if (!err && w->o->retry)
@@ -319,6 +369,22 @@ static int open_lockstep(struct sweep *w)
     return lockstep_set_open(&w->lockstep_set, w->o->together);
 }
 
+/* Whether others work on runs of ours: then a second goes by, after which one of them may be done,
+ * or be found to have fallen silent. */
+static int wait_for_others(struct sweep *w, bool *others)
+{
+    struct store_counts c;
+    int err = store_count(w->store, w->chosen_ids, w->n_chosen, &c);
+    bool told = *others;
+    *others = !err && c.running > 0;
+    if (!*others)
+        return err;
+    if (!told)
+        log_info("%d runs are being worked on by another process; waiting for them", c.running);
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    return progress(w->suite->name, c.done + c.failed, w->n_chosen);
+}
+
 static int work(struct sweep *w)
 {
     struct store_counts counts;
@@ -339,7 +405,12 @@ static int work(struct sweep *w)
     if (err)
         return err;
     bool beating = pthread_create(&heartbeat, NULL, heartbeat_main, w) == 0;
-    err = threads_run(workers, threads_count(workers), work_until_done, w);
+    bool others = false;
+    do {
+        err = threads_run(workers, threads_count(workers), work_until_done, w);
+        if (!err && !w->stop)
+            err = wait_for_others(w, &others);
+    } while (!err && !w->stop && others);
     pthread_mutex_lock(&w->lock);
     w->closing = true;
     pthread_cond_signal(&w->wake);
@@ -356,8 +427,15 @@ static int finish(struct sweep *w)
     int err = store_count(w->store, w->chosen_ids, w->n_chosen, &c);
     if (err)
         return err;
-    if (c.running > 0)
-        log_info("%d runs are being worked on by another process", c.running);
+    for (int i = 0; i < w->n_chosen && c.done == w->n_chosen; i++) {
+        char *folder = run_folder(w, w->chosen[i]);
+        checkpoint_remove(folder); /* a power cut may have brought it back */
+        free(folder);
+    }
+    if (c.planned > 0)
+        return fail(METE_ENOMEM,
+                    "%d of %d runs had too little memory; start again to try them again", c.planned,
+                    w->n_chosen);
     return c.failed ? fail(METE_EDIVERGE, "%d of %d runs failed; --retry tries them again",
                            c.failed, w->n_chosen)
                     : 0;
@@ -460,6 +538,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     free(w.ids);
     free(w.chosen);
     free(w.chosen_ids);
+    free(w.no_memory);
     free(w.fraction);
     suite_close(w.suite);
     shelf_close(w.shelf);

@@ -147,6 +147,9 @@ static int validate(struct trainer *t)
     struct ledger_totals totals = ledger_totals(t->ledger);
     double loss = NAN;
     int err = t->step > 0 ? training_loss(t, &loss) : 0;
+    t->validation.progress = t->progress;
+    t->validation.user = t->user;
+    t->validation.from = t->validation.to = (double)t->step / t->setup->train.steps;
     if (!err)
         err = evaluate(t->learner, &t->validation, &score);
     if (err)

@@ -3,6 +3,7 @@
 #include "task/split_file.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/param.h"
 #include "base/sha256.h"
 
@@ -53,7 +54,7 @@ static bool read_three(const char *text, char between, double out[SPLIT_PARTS])
 {
     for (int p = 0; p < SPLIT_PARTS; p++) {
         char *end;
-        out[p] = strtod(text, &end);
+        out[p] = number_read(text, &end);
         if (end == text || !(out[p] >= 0) || !isfinite(out[p]) ||
             *end != (p < SPLIT_PARTS - 1 ? between : '\0'))
             return false;

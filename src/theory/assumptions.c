@@ -6,6 +6,7 @@
 #include "theory/bound.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -157,6 +158,7 @@ static enum verdict judge(const struct mete_bound_setting *s, size_t row, char *
 bool mete_bound_note(const struct mete_bound_setting *s, int i, const char **id, bool *broken,
                      char *text, size_t size)
 {
+    NUMBER_LOCALE;
     int at = 0;
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
         enum verdict verdict = judge(s, row, text, size);

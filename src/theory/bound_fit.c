@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "store/store.h"
 
 #include <math.h>
@@ -141,6 +142,7 @@ int shape_fit(struct store *s, const char *suite, struct mete_shape **out, int *
 
 int mete_shape(const char *db, struct mete_shape **out, int *n)
 {
+    NUMBER_LOCALE;
     struct store *store = NULL;
     struct mete_shape *rows = NULL;
     int count = 0, err = store_open(&store, db, STORE_READ);

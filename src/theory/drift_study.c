@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/statistics.h"
 
 #include <math.h>
@@ -150,6 +151,7 @@ static int check_grid(const struct mete_study *o, const double *lrs, int n_lrs, 
 int mete_drift(const struct mete_study *o, bool trained, const double *lrs, int n_lrs,
                const int *steps, int n_steps, struct mete_drift *rows)
 {
+    NUMBER_LOCALE;
     struct drift_study d;
     int err = check_grid(o, lrs, n_lrs, steps, n_steps);
     if (err)

@@ -2,6 +2,7 @@
 #include "theory/field.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static const char *setting_of(const struct setup *s, const char *key, char text[
 static int read_inner(struct field *f)
 {
     char text[PARAM_TEXT_SIZE];
-    f->inner_lr = strtod(setting_of(&f->setup, "inner.lr", text), NULL);
+    f->inner_lr = number_read(setting_of(&f->setup, "inner.lr", text), NULL);
     f->inner_sum = strcmp(setting_of(&f->setup, "inner.loss", text), "sum") == 0;
     f->inner_steps = (int)strtol(setting_of(&f->setup, "inner.steps", text), NULL, 10);
     return f->inner_steps > 0 ? param_set_text(&f->setup.set, "test.steps", text) : 0;
@@ -119,6 +120,11 @@ static int wanted(const struct field *f, const struct mete_study *o, int *want, 
     int64_t most = tasks_count(f->tasks, SPLIT_TRAIN) - o->fresh;
     *cap = o->tasks ? 0 : budget;
     double count = o->tasks ? o->tasks : budget / tasks_max_labels(f->tasks) + 1;
+    if (most < 2)
+        return fail(METE_EINVAL,
+                    "%s has %lld users to train on, too few for %d fresh ones and two "
+                    "more",
+                    o->bench, (long long)(most + o->fresh), o->fresh);
     if (o->tasks && most < o->tasks)
         return fail(METE_EINVAL, "%s has %lld users to train on, not %d and %d fresh ones",
                     o->bench, (long long)(most + o->fresh), o->tasks, o->fresh);

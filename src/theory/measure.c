@@ -8,6 +8,7 @@
 #include "theory/stability.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -237,6 +238,7 @@ static int measure(struct field *f, const struct mete_study *o, struct mete_stab
 
 int mete_stability(const struct mete_study *o, struct mete_stability *out)
 {
+    NUMBER_LOCALE;
     struct field f;
     struct mete_stability r;
     int err = check_study(o);

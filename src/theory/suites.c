@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/jsonw.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -341,6 +342,7 @@ static const struct study {
 
 int mete_run(const struct mete_run_options *o)
 {
+    NUMBER_LOCALE;
     char study[64];
     int err = suite_study(o->suite, study, sizeof study);
     if (err)

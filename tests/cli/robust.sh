@@ -27,4 +27,55 @@ printf 'a,b,k\n1,2,x\n3,4,y\n' >"$tmp/rows.csv"
 "$METE" data import table "$tmp/rows.csv" --label k -o "$tmp/rows" >&- 2>"$tmp/err"
 ok "no file takes the place of a closed output" "$METE" data info "$tmp/rows" --check
 
+small="--net mlp --set net.hidden=4 --set train.steps=4 --set train.meta_batch=2 --set train.val_tasks=4 --threads 1"
+export METE_DATA=$tmp
+for i in $(seq 240); do echo "$((i * 7 % 11)),$((i * 5 % 13)),k$((i % 24))"; done | sed '1i a,b,class' >"$tmp/many.csv"
+ok "a table" "$METE" data import table "$tmp/many.csv" --label class -o "$tmp/many"
+
+# names of folders are used whole or refused
+long=$tmp
+for _ in $(seq 8); do long=$long/$(printf 'x%.0s' $(seq 200)); done
+ok "a folder with a long name" "$METE" train many:2w-1s@40 $small --set test.tasks=4 -o "$long"
+ok "has its models" test -e "$long/best.safetensors"
+for _ in $(seq 20); do long=$long/$(printf 'y%.0s' $(seq 200)); done
+refuses "a longer one" 2 "at most 4000 bytes" "$METE" train many:2w-1s@40 $small --set test.tasks=4 -o "$long"
+
+# a model that is none
+ok "a model" "$METE" train many:2w-1s@40 $small --set test.tasks=1 -o "$tmp/model" --json
+same "an interval of one task is no number" 4 "$(grep -c '"half": null' "$tmp/out")"
+same "and no JSON has nan" 0 "$(grep -ci 'nan' "$tmp/out")"
+cp "$tmp/model/best.safetensors" "$tmp/nan.safetensors"
+printf '\0\0\300\177' | dd of="$tmp/nan.safetensors" bs=1 conv=notrunc seek=$(($(stat -c %s "$tmp/nan.safetensors") - 4)) 2>/dev/null
+refuses "weights that are no numbers" 1 "not finite" "$METE" eval "$tmp/nan.safetensors"
+refuses "more fresh tasks than users" 2 "too few" "$METE" stability glyphs-users:users=20:1s@200 --fresh 64
+
+if "$METE" run tests/suites/tiny.yaml --db "$tmp/no.db" --only method=none 2>&1 | grep -q "needs"; then
+    skip "built without SQLite or libyaml"
+    finish
+fi
+cat >"$tmp/suite.yaml" <<'YAML'
+name: robust
+base: {net: mlp, net.hidden: "4", train.steps: 4, train.meta_batch: 2, train.val_tasks: 4, test.tasks: 4}
+axes:
+  bench: ["many:2w-1s@40"]
+  method: [maml, protonet]
+YAML
+# another machine has claimed a run and fell silent 57 s ago; it is waited for, and then not
+"$METE" run "$tmp/suite.yaml" --db "$tmp/lease.db" --only method=maml >/dev/null 2>&1
+if command -v sqlite3 >/dev/null; then
+    sqlite3 "$tmp/lease.db" "UPDATE runs SET status = 'running' WHERE method = 'protonet';
+        INSERT INTO claims SELECT run, 'elsewhere', 1, 1, 1, unixepoch('now') - 57 FROM runs WHERE method = 'protonet'"
+    ok "a run that another machine has" "$METE" run "$tmp/suite.yaml" --db "$tmp/lease.db"
+    same "is done when the command ends" "done done" "$(sqlite3 "$tmp/lease.db" "SELECT group_concat(status, ' ') FROM runs")"
+else
+    skip "no sqlite3"
+fi
+
+# faults at every mmap of a run: want of memory fails no run for ever
+if [ -x "$(dirname "$METE")/mete_faults" ]; then
+    BUILD=$(cd "$(dirname "$METE")" && pwd) tests/faults all run mmap >"$tmp/out" 2>&1
+    same "want of memory is not for ever" "0 failed, 0 skipped" "$(tail -n 1 "$tmp/out" | cut -d' ' -f3-)"
+else
+    skip "no mete_faults in this build"
+fi
 finish

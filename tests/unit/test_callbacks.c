@@ -1,0 +1,156 @@
+/* test_callbacks.c - the public functions with callbacks that are missing, that call back, that
+ * stop the work late, and in a program that has a locale of its own. */
+#include "test.h"
+#include "files.h"
+#include "tiny.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "mete.h"
+
+#include <locale.h>
+
+static const char *const settings[] = {"net.hidden=4",      "train.steps=4",  "train.meta_batch=2",
+                                       "train.val_tasks=4", "test.tasks=300", NULL};
+
+static const char *benchmark(void)
+{
+    static char name[600];
+    if (!*name) {
+        struct dataset *d = tiny_dataset(24, 12, 0);
+        snprintf(name, sizeof name, "%s:2w-1s@50", scratch("data"));
+        if (dataset_write(scratch("data"), d, false) != 0)
+            abort();
+        dataset_close(d);
+    }
+    return name;
+}
+
+static struct mete_train_options training(const char *folder)
+{
+    return (struct mete_train_options){.bench = benchmark(),
+                                       .method = "protonet",
+                                       .net = "mlp",
+                                       .folder = folder,
+                                       .set = settings,
+                                       .seed = 1,
+                                       .threads = 1};
+}
+
+TEST(missing_callbacks_are_not_called)
+{
+    const char *summary;
+    struct mete_train_options train = training(scratch("null"));
+    CHECK_OK(mete_list(NULL, NULL, NULL));
+    CHECK_OK(mete_show("maml", &summary, NULL, NULL));
+    CHECK_OK(mete_show("run", NULL, NULL, NULL));
+    CHECK(mete_data_importer(0, NULL, NULL, NULL));
+    CHECK_OK(mete_train(&train));
+    train.print_config = true;
+    CHECK_OK(mete_train(&train));
+    char *model = mem_print("%s/best.safetensors", scratch("null"));
+    struct mete_eval_options eval = {.model = model, .threads = 1};
+    CHECK_OK(mete_eval(&eval));
+    free(model);
+}
+
+static int calls;
+
+static void log_again(void *user, enum mete_log_level level, const char *message)
+{
+    (void)user, (void)level, (void)message;
+    calls++;
+    mete_log_to(NULL, NULL); /* would wait for ever for itself */
+    log_info("said while saying something");
+}
+
+static int progress_again(void *user, const char *what, double done, double total)
+{
+    (void)user, (void)what, (void)done, (void)total;
+    calls++;
+    mete_log_to(log_again, NULL);
+    mete_progress_to(NULL, NULL);
+    log_info("said while telling progress");
+    return 0;
+}
+
+TEST(a_callback_may_give_other_callbacks)
+{
+    calls = 0;
+    mete_log_to(log_again, NULL);
+    log_info("something");
+    CHECK_EQ(calls, 1);
+    mete_progress_to(progress_again, NULL);
+    CHECK_EQ(progress("work", 1, 2), 0);
+    CHECK_EQ(calls, 3);
+    CHECK_EQ(progress("work", 2, 2), 0);
+    CHECK_EQ(calls, 3);
+}
+
+static int stop_when_trained(void *user, const char *what, double done, double total)
+{
+    int *seen = user;
+    (void)what;
+    return done >= total && ++*seen >= 3;
+}
+
+TEST(tests_can_be_stopped)
+{
+    int seen = 0;
+    struct mete_train_options train = training(scratch("stopped"));
+    mete_progress_to(stop_when_trained, &seen);
+    int err = mete_train(&train);
+    mete_progress_to(NULL, NULL);
+    CHECK_EQ(err, METE_ESTOPPED);
+    CHECK_EQ(seen, 3); /* and at once */
+}
+
+static void keep(void *user, const struct mete_test *t)
+{
+    *(double *)user = t->accuracy;
+}
+
+static char *config_of(void)
+{
+    size_t size;
+    char *text = NULL, *path = mem_print("%s/config.yaml", scratch("run"));
+    if (file_read(path, 1 << 20, &text, &size) != 0)
+        abort();
+    free(path);
+    return text;
+}
+
+/* A decimal comma in the program's locale changes no number that is read or written. */
+TEST(a_program_with_a_locale_gets_the_same)
+{
+    static const char *const set[] = {
+        "net.hidden=4",  "train.steps=4",   "train.meta_batch=2", "train.val_tasks=4",
+        "test.tasks=20", "outer.lr=0.0125", "budget.cost=1.5",    NULL};
+    double here = 0, there = -1;
+    struct mete_train_options train = training(scratch("run"));
+    train.set = set;
+    train.user = &here;
+    train.test = keep;
+    CHECK_OK(mete_train(&train));
+    char *config = config_of(), *again = NULL;
+    shell("rm -rf '%s'", scratch("run"), "");
+    shell("localedef -i de_DE -f UTF-8 '%s' >/dev/null 2>&1 || true", scratch("de_DE.UTF-8"), "");
+    setenv("LOCPATH", scratch_dir, 1);
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") || localeconv()->decimal_point[0] != ',') {
+        free(config);
+        SKIP("no locale with a decimal comma can be made");
+    }
+    train.user = &there;
+    int err = mete_train(&train);
+    bool kept = localeconv()->decimal_point[0] == ',';
+    setlocale(LC_ALL, "C");
+    CHECK_EQ(err, 0);
+    CHECK(kept);
+    CHECK_NEAR(there, here, 0);
+    again = config_of();
+    CHECK_STR(again, config);
+    free(config);
+    free(again);
+}
+
+TESTS(T(missing_callbacks_are_not_called), T(a_callback_may_give_other_callbacks),
+      T(tests_can_be_stopped), T(a_program_with_a_locale_gets_the_same))
