@@ -323,7 +323,8 @@ int mete_eval(const struct mete_eval_options *o)
     memcpy(all, given, (size_t)n * sizeof *all);
     if (o->bench)
         all[0] = given[0] = (free(given[0]), mem_print("bench=%s", o->bench));
-    memcpy(all + n, o->set, (size_t)more * sizeof *all);
+    if (more > 0)
+        memcpy(all + n, o->set, (size_t)more * sizeof *all);
     err = shelf_open(&shelf);
     if (!err)
         err = resolve(&s, shelf, NULL, 0, all);
