@@ -183,6 +183,10 @@ static int finish(struct dataset **out, struct making *m, const char *name, int6
         .source = (char *)"made by mete's built-in generator",
         .licence = (char *)"none needed",
     };
+    if (d.users)
+        d.user_names = mem_array((size_t)d.users, sizeof *d.user_names);
+    for (int u = 0; u < d.users; u++)
+        d.user_names[u] = mem_print("%d", u);
     return dataset_from_memory(out, &d);
 }
 

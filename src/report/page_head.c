@@ -18,7 +18,9 @@
 /* The settings apart stand in the name of a line; the data set where there are several. */
 static const char head_sql[] =
     "SELECT iif((SELECT count(DISTINCT dataset) FROM head) > 1, dataset || ' ', '') ||"
-    "  iif(ways > 0, printf('%dw-', ways), '') || printf('%ds', test_shots), line, method, dash,"
+    "  iif(ways > 0, printf('%dw-', ways), '') ||"
+    "  iif(test_shots > 0, printf('%ds', test_shots), printf('%d labels', -test_shots)), line,"
+    "  method, dash,"
     "  budget, 100 * accuracy, 100 * half, dataset, labels, ways, test_shots, seeds, place"
     " FROM head ORDER BY place";
 

@@ -35,6 +35,7 @@ struct result {
     char variant[17];
     int64_t first_run; /* a run of this variant, for its settings */
     int seeds, test_tasks;
+    bool users; /* tasks are users', and half_tasks is over users */
     double accuracy;
     double half_seeds, half_tasks; /* NaN where there is none */
     double accuracy_before, ece;

@@ -35,11 +35,13 @@ static const char query[] =
     "SELECT dataset, ways, shots, budget, method, labels, net, bench, test_shots, support, bn,"
     " model, CAST(train_tasks AS INTEGER), variant, first_run, seeds, accuracy, half_seeds,"
     " half_tasks, accuracy_before, ece, valid_accuracy, labels_used,"
-    " (SELECT t.tasks FROM tests t WHERE t.run = first_run AND t.model = a.model"
-    "  AND t.shots = a.test_shots AND t.support = a.support AND t.bn = a.bn)"
+    " (SELECT sum(t.tasks) FROM tests t JOIN runs r USING (run) WHERE r.variant = a.variant"
+    "  AND r.seed = (SELECT seed FROM runs WHERE run = first_run) AND t.model = a.model"
+    "  AND t.shots = a.test_shots AND t.support = a.support AND t.bn = a.bn),"
+    " (SELECT user FROM task_results WHERE run = first_run LIMIT 1) IS NOT NULL"
     " FROM accuracy_seeds a WHERE model = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM suite_runs"
     "  JOIN suites USING (suite) JOIN runs r USING (run) WHERE name = ?2"
-    "  AND r.variant = a.variant)) ORDER BY first_run, test_shots, support, bn";
+    "  AND r.variant = a.variant)) ORDER BY first_run, abs(test_shots), support, bn";
 
 static void fill(struct result *r, sqlite3_stmt *row)
 {
@@ -55,6 +57,12 @@ static void fill(struct result *r, sqlite3_stmt *row)
     for (int i = 0; i < 7; i++)
         *numbers[i] = real_or_nan(row, FIELDS + 3 + i);
     r->test_tasks = sqlite3_column_int(row, FIELDS + 10);
+    r->users = sqlite3_column_int(row, FIELDS + 11);
+    if (*r->field[FIELD_TEST_SHOTS] == '-') { /* so many labels in all */
+        char *all = mem_print("%s labels", r->field[FIELD_TEST_SHOTS] + 1);
+        free(r->field[FIELD_TEST_SHOTS]);
+        r->field[FIELD_TEST_SHOTS] = all;
+    }
 }
 
 static int count_runs(struct result_list *out, struct store *s, const char *suite)
@@ -173,7 +181,7 @@ char *result_show(const char *name, const char *value)
     if (strcmp(name, "ways") == 0)
         return mem_print("%sw", value);
     if (strcmp(name, "test_shots") == 0 || strcmp(name, "shots") == 0)
-        return mem_print("%ss", value);
+        return strchr(value, ' ') ? mem_string(value) : mem_print("%ss", value);
     return mem_string(*value ? value : "-");
 }
 

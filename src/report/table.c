@@ -57,6 +57,60 @@ static int split_fields(struct table_axis *a, const char *fields)
     return err;
 }
 
+/* Whether two results that would share a row were tested differently in setting `name`. */
+static bool differs_in_a_row(const struct table *t, const char *name, const char *usual)
+{
+    int n = t->results->n;
+    char *(*row)[TABLE_FIELDS] = mem_array((size_t)n + 1, sizeof *row);
+    char **value = mem_array((size_t)n + 1, sizeof *value);
+    bool differs = false;
+    for (int i = 0; i < n; i++) {
+        value[i] = result_get(t->results, &t->results->at[i], name);
+        if (!*value[i]) { /* an older run, from before there was a choice */
+            free(value[i]);
+            value[i] = mem_string(usual);
+        }
+        differs |= strcmp(value[i], value[0]) != 0;
+    }
+    for (int i = 0; i < n && differs; i++)
+        for (int f = 0; f < t->rows.fields; f++)
+            row[i][f] = result_get(t->results, &t->results->at[i], t->rows.field[f]);
+    bool any = false;
+    for (int i = 0; i < n && differs && !any; i++)
+        for (int k = 0; k < i && !any; k++) {
+            bool same = strcmp(value[i], value[k]) != 0;
+            for (int f = 0; f < t->rows.fields && same; f++)
+                same = strcmp(row[i][f], row[k][f]) == 0;
+            any = same;
+        }
+    for (int i = 0; i < n; i++) {
+        for (int f = 0; f < t->rows.fields && differs; f++)
+            free(row[i][f]);
+        free(value[i]);
+    }
+    free(row);
+    free(value);
+    return any;
+}
+
+/* Different tests never stand side by side: a setting that makes them different joins the rows. */
+static int add_test_settings(struct table *t)
+{
+    static const struct {
+        const char *name, *usual;
+    } settings[] = {{"data.split", "auto"}, {"data.split_seed", "0"}, {"data.folds", "0"},
+                    {"test.seed", "0"},     {"test.query", "1"},      {"test.tasks", "600"},
+                    {"test.repeats", "1"},  {"test.holdout", "0.2"}};
+    int err = 0;
+    for (size_t i = 0; !err && i < sizeof settings / sizeof *settings; i++) {
+        const char *name = settings[i].name;
+        if (axis_field(&t->rows, name) < 0 && axis_field(&t->columns, name) < 0 &&
+            differs_in_a_row(t, name, settings[i].usual))
+            err = add_field(&t->rows, name, strlen(name));
+    }
+    return err;
+}
+
 /* The protocol of a test is not chosen: what varies and is not asked for joins the
  * rows, unless a field that is asked for settles it. */
 static int add_protocol(struct table *t)
@@ -334,6 +388,8 @@ int table_open(struct table *out, const struct result_list *r, const char *title
         err = split_fields(&t.columns, columns);
     if (!err)
         err = add_protocol(&t);
+    if (!err)
+        err = add_test_settings(&t);
     if (err) {
         table_release(&t);
         return err;

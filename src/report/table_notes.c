@@ -40,20 +40,21 @@ static char *note_interval(const struct table *t)
     if (!r)
         return mem_string("Nothing has been measured yet.");
     seed_range(t, &least, &most);
-    char *start = mem_print("Test accuracy in %%, mean over %d test tasks after adaptation",
-                            r->test_tasks),
+    const char *tasks = r->users ? "users" : "test tasks";
+    char *start = mem_print("Test accuracy in %%, mean over %d test tasks%s after adaptation",
+                            r->test_tasks, r->users ? " of users" : ""),
          *note;
     if (most == 1)
-        note = mem_print("%s, one seed; ± 95 %% over test tasks.", start);
+        note = mem_print("%s, one seed; ± 95 %% over %s.", start, tasks);
     else if (least >= SEEDS_ENOUGH && least == most)
         note = mem_print("%s and %d seeds; ± 95 %% over seeds (Student's t).", start, most);
     else if (least >= SEEDS_ENOUGH)
         note = mem_print("%s and %d to %d seeds; ± 95 %% over seeds (Student's t).", start, least,
                          most);
     else
-        note = mem_print("%s and up to %d seeds; ± 95 %% over seeds (Student's t), over test tasks "
-                         "where there are fewer than three.",
-                         start, most);
+        note = mem_print("%s and up to %d seeds; ± 95 %% over seeds (Student's t), over %s where "
+                         "there are fewer than three.",
+                         start, most, tasks);
     free(start);
     return note;
 }

@@ -17,8 +17,13 @@ static const char measures_sql[] =
     "    PRIMARY KEY (run, name)"
     ") WITHOUT ROWID;";
 
+/* The mean over a seed's folds, each by the users that it tested. */
+#define OVER_FOLDS(value)                                                                          \
+    "iif(count(*) = 1, max(" value "), sum(" value " * test_tasks) / sum(test_tasks))"
+
 /* accuracy_seeds, over seeds: half_seeds is Student's t over the seeds' means (NULL for one
- * seed), half_tasks the mean of the intervals over test tasks.  accuracy_best, the paper's
+ * seed).  half_tasks is over users where tasks are theirs, each with the mean of all their tests in
+ * all seeds and folds; else the mean of the intervals over test tasks.  accuracy_best, the paper's
  * choice: of all variants of a cell, among them the training shots, the one with the best
  * validation accuracy. */
 #define ACCURACY_VIEWS(view)                                                                       \
@@ -28,26 +33,51 @@ static const char measures_sql[] =
     "  support, bn, seeds, total / seeds AS accuracy,"                                             \
     "  (SELECT t FROM student WHERE df = min(seeds, 1001) - 1)"                                    \
     "   * sqrt(max(0, squares - total * total / seeds) / (seeds - 1) / seeds) AS half_seeds,"      \
-    "  half_tasks, accuracy_before, ece, valid_accuracy, train_tasks, labels_used, first_run"      \
+    "  CASE WHEN (SELECT user FROM task_results WHERE run = first_run LIMIT 1) IS NULL"            \
+    "   THEN half_tasks ELSE"                                                                      \
+    "   (SELECT (SELECT t FROM student WHERE df = min(n, 1001) - 1)"                               \
+    "     * sqrt(max(0, q - s * s / n) / (n - 1) / n)"                                             \
+    "    FROM (SELECT count(*) AS n, sum(y) AS s, sum(y * y) AS q FROM"                            \
+    "     (SELECT avg(x.accuracy) AS y FROM runs r JOIN tests t USING (run)"                       \
+    "       JOIN task_results x USING (run, test)"                                                 \
+    "      WHERE r.variant = f.variant AND t.model = f.model AND t.shots = f.test_shots"           \
+    "       AND t.support = f.support AND t.bn = f.bn GROUP BY x.user))) END AS half_tasks,"       \
+    "  accuracy_before, ece, valid_accuracy, train_tasks, labels_used, first_run"                  \
     " FROM (SELECT variant, bench, dataset, ways, shots, budget, method, labels, net, model,"      \
     "   test_shots, support, bn, count(*) AS seeds, sum(accuracy) AS total,"                       \
     "   sum(accuracy * accuracy) AS squares, avg(half) AS half_tasks,"                             \
     "   avg(accuracy_before) AS accuracy_before, avg(ece) AS ece,"                                 \
     "   avg(valid_accuracy) AS valid_accuracy, avg(train_tasks) AS train_tasks,"                   \
-    "   avg(labels_used) AS labels_used, min(run) AS first_run"                                    \
-    "  FROM accuracy GROUP BY variant, model, test_shots, support, bn);"                           \
-    "CREATE " view " accuracy_best AS"                                                             \
-    " SELECT * FROM (SELECT *, count(*) OVER cell AS variants,"                                    \
-    "   row_number() OVER (cell ORDER BY valid_accuracy DESC, variant) AS place"                   \
-    "  FROM accuracy_seeds WINDOW cell AS (PARTITION BY dataset, ways, budget, method, labels,"    \
-    "   net, model, test_shots, support, bn))"                                                     \
-    " WHERE place = 1;"
+    "   avg(labels_used) AS labels_used, min(first) AS first_run"                                  \
+    "  FROM (SELECT variant, bench, dataset, ways, shots, budget, method, labels, net, model,"     \
+    "    test_shots, support, bn, seed, " OVER_FOLDS(                                              \
+        "accuracy") " AS accuracy,"                                                                \
+                    "    avg(half) AS half, " OVER_FOLDS(                                          \
+                        "accuracy_before") " AS accuracy_before,"                                  \
+                                           "    avg(ece) AS ece, avg(valid_accuracy) AS "          \
+                                           "valid_accuracy,"                                       \
+                                           "    avg(train_tasks) AS train_tasks, "                 \
+                                           "avg(labels_used) AS labels_used, min(run) AS first"    \
+                                           "   FROM accuracy GROUP BY variant, seed, model, "      \
+                                           "test_shots, support, bn)"                              \
+                                           "  GROUP BY variant, model, test_shots, support, bn) "  \
+                                           "f;"                                                    \
+                                           "CREATE " view " accuracy_best AS"                      \
+                                           " SELECT * FROM (SELECT *, count(*) OVER cell AS "      \
+                                           "variants,"                                             \
+                                           "   row_number() OVER (cell ORDER BY valid_accuracy "   \
+                                           "DESC, variant) AS place"                               \
+                                           "  FROM accuracy_seeds WINDOW cell AS (PARTITION BY "   \
+                                           "dataset, ways, budget, method, labels,"                \
+                                           "   net, model, test_shots, support, bn))"              \
+                                           " WHERE place = 1;"
 
-/* Files of version 2 and older chose by the validation accuracy of one seed. */
+/* Files of version 2 and older chose by the validation accuracy of one seed; those of version 4
+ * and older took folds for seeds, and had no interval over users. */
 static const char choice_sql[] = "DROP VIEW IF EXISTS accuracy_best;"
                                  "DROP VIEW IF EXISTS accuracy_seeds;" ACCURACY_VIEWS("VIEW");
 static const char choice_temp_sql[] = ACCURACY_VIEWS("TEMP VIEW");
-enum { CHOICE_VERSION = 3 };
+enum { CHOICE_VERSION = 5 };
 
 /* What the files held that older runs name (store_identity.h). */
 static const char contents_sql[] =
@@ -60,7 +90,7 @@ static const char contents_sql[] =
 enum { CONTENTS_STEP = 3 }; /* from version 3 to 4 */
 
 /* A change of the schema appends the statements that make it. */
-static const void *const steps[] = {schema_sql, measures_sql, choice_sql, contents_sql};
+static const void *const steps[] = {schema_sql, measures_sql, choice_sql, contents_sql, choice_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 
 static int fill_student(struct store *s)
