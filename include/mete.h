@@ -273,11 +273,12 @@ int mete_run(const struct mete_run_options *o);
 /* ---- results (docs/results.md) ---- */
 
 struct mete_results_options {
-    const char *db;     /* the results database */
-    const char *suite;  /* NULL: every suite in it */
-    const char *format; /* "table", "summary", "csv", "json", "latex", "markdown"; NULL: table */
-    bool last;          /* the last model of a run, not the best by validation */
-    bool colour;        /* bold and dim for a terminal */
+    const char *db;    /* the results database */
+    const char *suite; /* NULL: every suite in it */
+    const char
+        *format; /* "table", "summary", "paper", "csv", "json", "latex", "markdown"; NULL: table */
+    bool last;   /* the last model of a run, not the best by validation */
+    bool colour; /* bold and dim for a terminal */
 };
 /* The tables as text; mete_free() it. */
 int mete_results(const struct mete_results_options *o, char **out);

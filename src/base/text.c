@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,22 @@ void text_pad(struct text *t, const char *piece, int width)
         text_add(t, " ");
     if (!left)
         text_add(t, piece);
+}
+
+void text_wrap(struct text *t, const char *words, int width)
+{
+    int column = 0;
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        char *word = mem_print("%.*s", (int)n, words);
+        int size = text_width(word);
+        bool fits = column == 0 || column + 1 + size <= width;
+        text_print(t, "%s%s", column == 0 ? "" : fits ? " " : "\n", word);
+        column = column == 0 || !fits ? size : column + 1 + size;
+        words += n + (words[n] == ' ');
+        free(word);
+    }
+    text_add(t, "\n");
 }
 
 char *text_take(struct text *t)

@@ -10,8 +10,9 @@ struct values {
 };
 
 static const struct option options[] = {
-    OPTION_CHOICE(struct values, format, "--format", "table|summary|csv|json|latex|markdown",
-                  "table (default); summary: 80 columns and a verdict; or for a program"),
+    OPTION_CHOICE(struct values, format, "--format", "table|summary|paper|csv|json|latex|markdown",
+                  "table (default); summary: 80 columns and a verdict; paper: beside the paper's "
+                  "numbers; or for a program"),
     OPTION_TEXT(struct values, suite, "--suite", "SUITE", "only the tables of this suite"),
     OPTION_FLAG(struct values, last, "--last",
                 "results of each run's last model, instead of the best on validation"),

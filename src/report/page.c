@@ -32,8 +32,9 @@ static int write_sections(struct page *p)
 {
     typedef int section_fn(struct page * p);
     static section_fn *const sections[] = {
-        page_head,   page_tables,      page_figures, page_pairs, page_users,    page_training,
-        page_ledger, page_calibration, page_theory,  page_drift, page_measures, page_runs};
+        page_head,  page_tables,   page_paper,  page_figures,     page_pairs,
+        page_users, page_training, page_ledger, page_calibration, page_theory,
+        page_drift, page_measures, page_runs};
     int err = 0;
     for (size_t i = 0; !err && i < sizeof sections / sizeof *sections; i++)
         err = sections[i](p), p->head_size = i ? p->head_size : p->html.size;

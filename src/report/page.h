@@ -57,6 +57,7 @@ int page_text(struct page *p, const char *sql, char **out);
 
 int page_head(struct page *p);     /* the first screen */
 int page_tables(struct page *p);   /* the tables that suites ask for */
+int page_paper(struct page *p);    /* cell by cell beside the paper */
 int page_figures(struct page *p);  /* the figures that suites ask for, and the default ones */
 int page_pairs(struct page *p);    /* do chosen labels pay? */
 int page_training(struct page *p); /* validation curves */

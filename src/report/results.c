@@ -1,6 +1,7 @@
 /* results.c - mete results: the tables of a database as text. */
 #include "report/results.h"
 #include "base/error.h"
+#include "report/beside.h"
 #include "report/drawn.h"
 #include "report/format.h"
 #include "report/prepare.h"
@@ -33,10 +34,11 @@ enum format {
     FORMAT_LATEX,
     FORMAT_MARKDOWN,
     FORMAT_SUMMARY,
+    FORMAT_PAPER,
     FORMATS
 };
-static const char *const format_names[FORMATS] = {"table", "csv",      "json",
-                                                  "latex", "markdown", "summary"};
+static const char *const format_names[FORMATS] = {"table",    "csv",     "json", "latex",
+                                                  "markdown", "summary", "paper"};
 
 static int find_format(const char *name, enum format *out)
 {
@@ -46,7 +48,8 @@ static int find_format(const char *name, enum format *out)
             return 0;
         }
     return fail(METE_EINVAL,
-                "--format: expected table, summary, csv, json, latex or markdown, got '%s'", name);
+                "--format: expected table, summary, paper, csv, json, latex or markdown, got '%s'",
+                name);
 }
 
 struct printer {
@@ -105,7 +108,7 @@ static int print_all(struct printer *p, struct store *s, const char *suite)
 static int print_summary(struct printer *p, struct store *s)
 {
     char *summary = NULL;
-    int err = summary_read(s, &summary);
+    int err = p->format == FORMAT_PAPER ? beside_table(s, &summary) : summary_read(s, &summary);
     if (!err)
         text_add(&p->text, summary);
     free(summary);
@@ -120,7 +123,7 @@ int mete_results(const struct mete_results_options *o, char **out)
     int err = find_format(o->format ? o->format : "table", &p.format);
     if (!err)
         err = store_open(&s, o->db, STORE_READ);
-    if (!err && p.format == FORMAT_SUMMARY) {
+    if (!err && (p.format == FORMAT_SUMMARY || p.format == FORMAT_PAPER)) {
         err = report_prepare(s, o->suite);
         if (!err)
             err = print_summary(&p, s);

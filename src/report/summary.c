@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 80, CELL = 13, SHOTS = 2 /* as many as have room, with their differences */ };
+enum { CELL = 13, SHOTS = 2 /* as many as have room, with their differences */ };
 
 static const char groups_sql[] =
     "SELECT dataset, ways, budget, dataset || ' ' || printf('%dw', ways) || ', ' ||"
@@ -159,26 +159,6 @@ static int add_rows(struct text *out, struct store *s, const struct group *g)
     return err ? err : row < 0 ? row : 0;
 }
 
-/* Words in lines of at most WIDTH characters. */
-static void wrap(struct text *out, const char *words)
-{
-    int column = 0;
-    while (*words) {
-        size_t n = strcspn(words, " ");
-        char *word = mem_print("%.*s", (int)n, words);
-        int width = text_width(word);
-        if (column > 0 && column + 1 + width > WIDTH - 2) {
-            text_add(out, "\n");
-            column = 0;
-        }
-        text_print(out, "%s%s", column ? " " : "", word);
-        column += width + (column > 0);
-        words += n + (words[n] == ' ');
-        free(word);
-    }
-    text_add(out, "\n");
-}
-
 static int add_groups(struct text *out, struct store *s)
 {
     sqlite3_stmt *stmt = NULL;
@@ -213,7 +193,7 @@ int summary_read(struct store *s, char **out)
     if (!err && *verdict) {
         err = add_groups(&t, s);
         text_add(&t, "\n");
-        wrap(&t, verdict);
+        text_wrap(&t, verdict, 78);
     }
     free(verdict);
     *out = text_take(&t);
