@@ -37,6 +37,7 @@ if(NOT METE_SANITIZE AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set_target_properties(mete_faults PROPERTIES ENABLE_EXPORTS ON)
   target_include_directories(mete_faults PRIVATE src tests/inject)
   target_link_libraries(mete_faults PRIVATE mete_lib ${CMAKE_DL_LIBS})
+  mete_knows_commit(mete_faults)
   set_source_files_properties(tests/inject/faults.c tests/inject/phases.c PROPERTIES
     COMPILE_OPTIONS "-fno-builtin;-Wno-missing-prototypes")
   foreach(name labeller_buy learner_step evaluate model_write store_finish mete_report)

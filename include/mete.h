@@ -46,6 +46,10 @@ enum mete_error {
 };
 
 const char *mete_version(void);
+/* The commit a program was built from, which databases keep beside its results: set it before
+ * anything runs; kept, not copied.  "" where nobody says. */
+void mete_commit_is(const char *commit);
+const char *mete_commit(void);
 const char *mete_errmsg(void);      /* the last failure of this thread, one sentence */
 const char *mete_errname(int code); /* "EINVAL" */
 const char *mete_errtext(int code); /* "invalid argument or setting" */

@@ -73,3 +73,15 @@ const char *mete_version(void)
 {
     return METE_VERSION;
 }
+
+static const char *commit = "";
+
+void mete_commit_is(const char *text)
+{
+    commit = text;
+}
+
+const char *mete_commit(void)
+{
+    return commit;
+}

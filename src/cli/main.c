@@ -1,5 +1,6 @@
 /* main.c - the command line: global options, then one command. */
 #include "commands.h"
+#include "commit.h" /* made by the build */
 #include "progress.h"
 
 #include <fcntl.h>
@@ -67,6 +68,7 @@ static void keep_standard_streams(void)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    mete_commit_is(METE_COMMIT);
     mete_out_of_memory_to(no_memory);
     return cli_finish(run(argc, argv));
 }

@@ -262,6 +262,8 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     gather_ledger(x, out);
     jsonw_object(&w, NULL);
     jsonw_string(&w, "version", mete_version());
+    if (*mete_commit())
+        jsonw_string(&w, "commit", mete_commit());
     jsonw_string(&w, "device", x->learner->is.device);
     jsonw_int(&w, "threads", x->learner->is.workers);
     jsonw_close(&w);

@@ -241,6 +241,8 @@ static void note_circumstances(const struct experiment_options *o, double start,
     struct jsonw w = {0};
     jsonw_object(&w, NULL);
     jsonw_string(&w, "version", mete_version());
+    if (*mete_commit())
+        jsonw_string(&w, "commit", mete_commit());
     jsonw_string(&w, "device", o->device ? o->device : "cpu");
     jsonw_int(&w, "threads", o->threads);
     jsonw_close(&w);
