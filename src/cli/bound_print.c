@@ -5,6 +5,7 @@
  * no infinity either, and writes null.
  */
 #include "bound_print.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -140,39 +141,58 @@ static void print_setting(const struct bound_format *f, const struct bound_row *
     putchar('\n');
 }
 
-/* Says of the last row, which stands for all, what its number is worth. */
-static void print_verdict(const struct bound_row *row)
+/* Says of the last row, which stands for all, which assumptions it meets. */
+static void print_notes(const struct bound_row *row)
 {
-    char text[NOTE_SIZE];
+    char text[NOTE_SIZE], line[NOTE_SIZE + 64];
     const char *id;
     bool broken;
+    int width = cli_width();
     putchar('\n');
-    for (int i = 0; mete_bound_note(&row->s, i, &id, &broken, text, sizeof text); i++)
-        printf("%s %s: %s\n", broken ? "broken assumption" : "note", id, text);
+    for (int i = 0; mete_bound_note(&row->s, i, &id, &broken, text, sizeof text); i++) {
+        snprintf(line, sizeof line, "%s %s: %s", broken ? "broken assumption" : "note", id, text);
+        cli_fill(stdout, line, 0, 2, width ? width : 10000);
+    }
 }
 
+/* Leaves out the columns that no row has a number in; how many are left. */
+static int drop_empty(struct column *columns, int count, const struct bound_row *rows, int n)
+{
+    int left = 0;
+    for (int c = 0; c < count; c++) {
+        bool some = false;
+        for (int i = 0; i < n; i++)
+            some = some || !isnan(value_of(&rows[i], &columns[c]));
+        if (some)
+            columns[left++] = columns[c];
+    }
+    return left;
+}
+
+/* At most 80 columns wide: as many digits as there is room for. */
 static void print_table(const struct bound_format *f, const struct bound_row *rows, int n)
 {
     struct column columns[COLUMNS_MAX];
-    int count = choose_columns(f, columns), vacuous = 0;
+    int count = drop_empty(columns, choose_columns(f, columns), rows, n), vacuous = 0;
+    int width = count > 6 ? (TEXT_WIDTH - 2) / count : 12;
     print_setting(f, &rows[0]);
     for (int c = 0; c < count; c++)
-        printf("%12s", columns[c].title);
+        printf("%*s", width, columns[c].title);
     putchar('\n');
     for (const struct bound_row *row = rows; row < rows + n; row++) {
         for (int c = 0; c < count; c++) {
             double value = value_of(row, &columns[c]);
             if (isnan(value))
-                printf("%12s", "-");
-            else
-                printf("%12.*g", floor(value) == value ? 12 : 6, value); /* n and m in full */
+                printf("%*s", width, "-");
+            else /* n and m in full */
+                printf("%*.*g", width, floor(value) == value ? 12 : width - 6, value);
         }
-        puts(row->b.vacuous ? "  vacuous" : "");
+        puts(row->b.vacuous ? " *" : "");
         vacuous += row->b.vacuous;
     }
-    print_verdict(&rows[n - 1]);
+    print_notes(&rows[n - 1]);
     if (vacuous)
-        puts("vacuous: the bound is above M, so any method on any data satisfies it");
+        puts("* vacuous: above M, so any method on any data satisfies it");
 }
 
 void bound_print(const struct bound_format *f, const struct bound_row *rows, int n)

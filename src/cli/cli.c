@@ -263,11 +263,11 @@ int cli_width(void)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
+    if (!isatty(STDOUT_FILENO))
+        return 0;
     if (columns && atoi(columns) > 0)
         return atoi(columns);
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    return isatty(STDOUT_FILENO) ? TEXT_WIDTH : 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : TEXT_WIDTH;
 }
 
 int cli_columns(const char *text)

@@ -3,15 +3,20 @@
 
 static void print_setting(void *user, const struct mete_setting *s)
 {
-    enum { COLUMN = 24 };
+    enum { KEY = 22, COLUMN = 36 };
     int *n = user, width = cli_width();
-    printf("%s%s\n", (*n)++ ? "" : "\n", s->key);
-    int at = printf("    %-*s", COLUMN - 5, s->range) + 1;
-    if (at > COLUMN)
-        at = printf("\n%*s", COLUMN - 1, "");
-    printf(" ");
-    cli_fill(stdout, s->help, at, COLUMN, width ? width : 10000);
-    printf("    default %s\n", *s->initial ? s->initial : "none");
+    const char *initial = *s->initial ? s->initial : "-";
+    if ((*n)++ == 0)
+        printf("\n%-*s %-12s %s\n", KEY, "key", "default",
+               width ? "range; meaning" : "range                    meaning");
+    int at = printf("%-*s %-12s ", KEY, s->key, initial);
+    if (width == 0) { /* a line each, for a program */
+        printf("%-24s %s\n", s->range, s->help);
+        return;
+    }
+    char text[1024];
+    snprintf(text, sizeof text, "%s; %s", s->range, s->help);
+    cli_fill(stdout, text, at, COLUMN, width > COLUMN + 20 ? width : COLUMN + 20);
 }
 
 static void ignore_setting(void *user, const struct mete_setting *s)
