@@ -71,7 +71,14 @@ typedef void mete_log_fn(void *user, enum mete_log_level level, const char *mess
 void mete_log_to(mete_log_fn *fn, void *user);
 
 /* Long work says how far it is; a non-zero return asks it to stop (METE_ESTOPPED). */
-typedef int mete_progress_fn(void *user, const char *what, double done, double total);
+struct mete_progress {
+    const char *what;   /* what is worked on: a suite, a benchmark, a file */
+    double done, total; /* total 0: not known */
+    double restored;    /* of `done`: by an earlier process, so it says nothing about the speed */
+    double left;        /* seconds that are left; NaN: as `done` and the time since suggest */
+    const char *detail; /* what is done now, and its latest accuracy; or "" */
+};
+typedef int mete_progress_fn(void *user, const struct mete_progress *p);
 void mete_progress_to(mete_progress_fn *fn, void *user);
 
 /* ---- data ---- */
@@ -249,6 +256,8 @@ struct mete_planned_run {
     int shots; /* of training */
     int64_t tasks, n_labels;
     double gflop, seconds; /* of training; in all, on one thread */
+    const char *state;     /* "planned", "running", "done" or "failed" in the database */
+    const char *settings;  /* other settings in which runs of the suite differ: "inner.lr=0.1" */
 };
 struct mete_finished_run {
     const char *bench, *method, *labels;
@@ -257,6 +266,13 @@ struct mete_finished_run {
     int64_t n_labels;
     double seconds;
     bool several; /* the suite has other benchmarks, too */
+};
+struct mete_run_summary { /* of the runs of a suite that --only leaves */
+    int runs, done, failed;
+    int running;      /* by another process */
+    int finished;     /* of `done`: by this call */
+    int64_t n_labels; /* of those: labels bought */
+    bool out_of_time; /* stopped because `minutes` were over */
 };
 struct mete_run_options {
     const char *suite, *db; /* YAML file; SQLite file */
@@ -270,6 +286,8 @@ struct mete_run_options {
     void (*planned)(void *user, const struct mete_planned_run *run); /* dry_run */
     void (*config)(void *user, const char *text);                    /* print_config */
     void (*finished)(void *user, const struct mete_finished_run *run); /* one at a time; or NULL */
+    struct mete_run_summary *summary; /* filled in when runs end, also by a failure; or NULL */
+    double minutes; /* after so many, runs stop at their next checkpoint; 0: never */
     void *user;
 };
 int mete_run(const struct mete_run_options *o);

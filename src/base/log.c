@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/error.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,10 +56,15 @@ void log_warn(const char *fmt, ...)
     va_end(args);
 }
 
-int progress(const char *what, double done, double total)
+int progress_of(const struct mete_progress *p)
 {
     pthread_mutex_lock(&lock);
-    int stop = progress_fn ? progress_fn(progress_user, what, done, total) : 0;
+    int stop = progress_fn ? progress_fn(progress_user, p) : 0;
     pthread_mutex_unlock(&lock);
-    return stop ? fail(METE_ESTOPPED, "%s: stopped on request", what) : 0;
+    return stop ? fail(METE_ESTOPPED, "%s: stopped on request", p->what) : 0;
+}
+
+int progress(const char *what, double done, double total)
+{
+    return progress_of(&(struct mete_progress){what, done, total, 0, NAN, ""});
 }

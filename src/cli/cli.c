@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdio_ext.h>
@@ -36,9 +37,11 @@ int cli_usage(const char *fmt, ...)
 int cli_failed(int code)
 {
     int signal_number = progress_signal();
-    print_sentence(mete_errmsg());
-    if (code == METE_ESTOPPED && signal_number)
+    if (code == METE_ESTOPPED && signal_number) {
+        print_sentence(signal_number == SIGINT ? "stopped by Ctrl-C" : "stopped by SIGTERM");
         return 128 + signal_number;
+    }
+    print_sentence(mete_errmsg());
     return code == METE_EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -1,7 +1,9 @@
 /* cmd_run.c - mete run: a suite of runs. */
 #include "commands.h"
 #include "finished.h"
+#include "progress.h"
 
+#include <time.h>
 #include <unistd.h>
 
 struct total {
@@ -61,10 +63,49 @@ static void print_config(void *user, const char *text)
     puts(text);
 }
 
+/* What has been done, and how to go on. */
+static void print_summary(const struct mete_run_summary *s, const struct mete_run_options *o,
+                          double seconds)
+{
+    int left = s->runs - s->done - s->failed - s->running;
+    char labels[FINISHED_TEXT], took[FINISHED_TEXT];
+    if (s->runs == 0)
+        return;
+    progress_clear();
+    finished_number(s->n_labels, labels);
+    finished_time(seconds, took);
+    fprintf(stderr, "%d of %d runs done", s->done, s->runs);
+    if (s->failed)
+        fprintf(stderr, ", %d failed", s->failed);
+    if (s->running)
+        fprintf(stderr, ", %d running in another process", s->running);
+    if (left)
+        fprintf(stderr, ", %d to go", left);
+    if (s->finished)
+        fprintf(stderr, "; %d now, with %s labels, in %s", s->finished, labels, took);
+    fputs(".\n", stderr);
+    if (s->out_of_time)
+        fprintf(stderr, "%g minutes are over: %d run%s to go; run the same command again.\n",
+                o->minutes, left, left == 1 ? "" : "s");
+    else if (left)
+        fputs("Run the same command again to go on.\n", stderr);
+    else if (s->done == s->runs)
+        fprintf(stderr, "Next: mete results %s\n      mete report %s -o report.html\n", o->db,
+                o->db);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 struct values {
     const char *db, *device;
     int seeds, threads, together;
     struct text_list set, only;
+    double minutes;
     bool dry_run, print_config, retry, json;
 };
 
@@ -80,6 +121,9 @@ static const struct option options[] = {
     OPTION_LIST(struct values, set, "--set", "KEY=VALUE", "a setting for every run"),
     OPTION_LIST(struct values, only, "--only", "KEY=PATTERN",
                 "only the runs whose setting KEY matches, as in method=maml"),
+    OPTION_REAL(struct values, minutes, "--minutes", "N",
+                "after N minutes stop each run at its next checkpoint, and start no other; the "
+                "same command goes on later"),
     OPTION_FLAG(struct values, dry_run, "--dry-run",
                 "list the runs with their labels, work and time; run nothing"),
     OPTION_FLAG(struct values, print_config, "--print-config",
@@ -96,6 +140,10 @@ static int run(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
+    if (!(v.minutes >= 0))
+        return cli_usage("--minutes: expected a number of 0 or more, got %g", v.minutes);
+    double began = now();
+    struct mete_run_summary summary = {0};
     struct total total = {.json = v.json};
     struct mete_run_options o = {.suite = words.at[0],
                                  .db = v.db,
@@ -111,10 +159,13 @@ static int run(const struct command *self, int argc, char **argv)
                                  .planned = print_run,
                                  .config = print_config,
                                  .finished = finished_print,
+                                 .summary = &summary,
+                                 .minutes = v.minutes,
                                  .user = &total};
     err = mete_run(&o);
     if (!err && o.dry_run && !total.json)
         print_total(&total, o.threads);
+    print_summary(&summary, &o, now() - began);
     return err ? cli_failed(err) : EXIT_DONE;
 }
 
@@ -128,6 +179,7 @@ const struct command command_run = {
     .options = options,
     .examples = "mete run suites/quick.yaml --db quick.db\n"
                 "mete run suites/table1-omniglot.yaml --db table1.db --dry-run\n"
-                "mete run suites/table1-omniglot.yaml --db table1.db --only bench='*5w*@30K'\n",
+                "mete run suites/table1-omniglot.yaml --db table1.db --only bench='*5w*@30K'\n"
+                "mete run suites/table1-omniglot.yaml --db table1.db --minutes 60\n",
     .run = run,
 };

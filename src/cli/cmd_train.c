@@ -1,5 +1,6 @@
 /* cmd_train.c - mete train and mete eval: one run, one model. */
 #include "commands.h"
+#include "progress.h"
 
 #include <math.h>
 #include <string.h>
@@ -95,6 +96,10 @@ static int run_train(const struct command *self, int argc, char **argv)
                                    .config = print_config,
                                    .user = &n};
     err = mete_train(&o);
+    if (err == METE_ESTOPPED) {
+        progress_clear();
+        fputs("The same command continues from the last checkpoint.\n", stderr);
+    }
     return err ? cli_failed(err) : EXIT_DONE;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME = 35, TEXT = 48 };
+enum { NAME = 35, TEXT = FINISHED_TEXT };
 
 /* In characters: a byte that continues one has 10 at its top. */
 static int width(const char *s)
@@ -18,7 +18,7 @@ static int width(const char *s)
 }
 
 /* 12345 as 12,345. */
-static void with_commas(int64_t n, char out[TEXT])
+void finished_number(int64_t n, char out[FINISHED_TEXT])
 {
     char digits[32];
     int size = snprintf(digits, sizeof digits, "%lld", (long long)n), j = 0;
@@ -30,7 +30,7 @@ static void with_commas(int64_t n, char out[TEXT])
     out[j] = '\0';
 }
 
-static void time_text(double seconds, char out[TEXT])
+void finished_time(double seconds, char out[FINISHED_TEXT])
 {
     if (seconds < 100)
         snprintf(out, TEXT, "%.0f s", seconds);
@@ -48,8 +48,8 @@ void finished_print(void *user, const struct mete_finished_run *run)
              run->several ? " · " : "", run->method, run->labels, (unsigned long long)run->seed);
     if (!isnan(run->accuracy))
         snprintf(accuracy, sizeof accuracy, "%.1f %%", 100 * run->accuracy);
-    with_commas(run->n_labels, labels);
-    time_text(run->seconds, took);
+    finished_number(run->n_labels, labels);
+    finished_time(run->seconds, took);
     int blanks = NAME - width(name);
     progress_clear();
     fprintf(stderr, "%s%*s %7s %10s labels %7s\n", name, blanks > 0 ? blanks : 0, "", accuracy,

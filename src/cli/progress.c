@@ -1,5 +1,6 @@
 /* progress.c - "omniglot  12800 of 32460  39 %  2 s left", rewritten in place at most
- * ten times a second, or, where no terminal looks on, a line every half minute for the log;
+ * ten times a second and cut to the terminal's width, or, where no terminal looks on, a line every
+ * half minute for the log;
  * and Ctrl-C and SIGTERM, which ask work that reports its progress to stop and clean up.  A second
  * one ends the program at once.
  */
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,44 +40,84 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void print_left(double seconds)
+/* "  40 s left" */
+static void add_left(char *line, size_t size, double seconds)
 {
+    size_t n = strlen(line);
     if (seconds < 90)
-        fprintf(stderr, "  %.0f s left", seconds);
+        snprintf(line + n, size - n, "  %.0f s left", seconds);
     else if (seconds < 5400)
-        fprintf(stderr, "  %.0f min left", seconds / 60);
+        snprintf(line + n, size - n, "  %.0f min left", seconds / 60);
     else
-        fprintf(stderr, "  %.1f h left", seconds / 3600);
+        snprintf(line + n, size - n, "  %.1f h left", seconds / 3600);
 }
 
-static void print(const char *what, double done, double total)
+/* What an earlier process made says nothing about how fast this one is. */
+static double seconds_left(const struct mete_progress *p, double t)
 {
+    double made = p->done - p->restored;
+    if (!isnan(p->left))
+        return p->left;
+    return made > 0 && t - state.began > 1 ? (t - state.began) * (p->total - p->done) / made : NAN;
+}
+
+/* "quick  7 of 12  58 %  40 s left  maml · active · seed 2, step 300 of 600, 52.2 %" */
+static void make_line(const struct mete_progress *p, double t, char *line, size_t size)
+{
+    size_t n = (size_t)snprintf(line, size, "%s", state.what);
+    double left = p->total > 0 && p->done < p->total ? seconds_left(p, t) : NAN;
+    if (p->total != 1) /* of one run the per cent say more */
+        n += (size_t)snprintf(line + n, size - n, "  %.0f", floor(p->done + 1e-9));
+    if (p->total > 0 && p->total != 1)
+        n += (size_t)snprintf(line + n, size - n, " of %.0f", p->total);
+    if (p->total > 0)
+        snprintf(line + n, size - n, "  %.0f %%", floor(100 * p->done / p->total + 1e-9));
+    if (!isnan(left))
+        add_left(line, size, left);
+    if (p->detail && *p->detail) {
+        n = strlen(line);
+        snprintf(line + n, size - n, "  %s", p->detail);
+    }
+}
+
+/* Cuts UTF-8 text to so many columns. */
+static void cut(char *text, int columns)
+{
+    int n = 0;
+    for (char *at = text; *at; at++)
+        if (((unsigned char)*at & 0xc0) != 0x80 && n++ == columns) {
+            *at = '\0';
+            return;
+        }
+}
+
+static int columns_of_terminal(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static void print(const struct mete_progress *p)
+{
+    char line[512];
     double t = now();
-    if (strncmp(state.what, what, sizeof state.what - 1) != 0) {
-        snprintf(state.what, sizeof state.what, "%s", what);
+    if (strncmp(state.what, p->what, sizeof state.what - 1) != 0) {
+        snprintf(state.what, sizeof state.what, "%s", p->what);
         state.began = t;
         state.shown = state.terminal ? 0 : t; /* short work leaves no line in a log */
     }
-    if (t - state.shown < (state.terminal ? 0.1 : 30) && (done < total || !state.terminal))
+    if (t - state.shown < (state.terminal ? 0.1 : 30) && (p->done < p->total || !state.terminal))
         return;
     state.shown = t;
     state.dirty = state.terminal;
-    fprintf(stderr, "%s%s", state.terminal ? "\r\033[K" : "", state.what);
-    if (total != 1) /* of one run the per cent say more */
-        fprintf(stderr, "  %.0f", floor(done + 1e-9));
-    if (total > 0) {
-        if (total != 1)
-            fprintf(stderr, " of %.0f", total);
-        fprintf(stderr, "  %.0f %%", 100 * done / total);
-        if (done > 0 && done < total && t - state.began > 1)
-            print_left((t - state.began) * (total - done) / done);
-    }
-    if (!state.terminal)
-        fputc('\n', stderr);
+    make_line(p, t, line, sizeof line);
+    if (state.terminal)
+        cut(line, columns_of_terminal() - 1);
+    fprintf(stderr, "%s%s%s", state.terminal ? "\r\033[K" : "", line, state.terminal ? "" : "\n");
     fflush(stderr);
 }
 
-static int on_progress(void *user, const char *what, double done, double total)
+static int on_progress(void *user, const struct mete_progress *p)
 {
     (void)user;
     if (!state.ready) { /* only now is there somebody who will heed it */
@@ -84,7 +126,7 @@ static int on_progress(void *user, const char *what, double done, double total)
         sigaction(SIGTERM, &action, NULL);
         state.ready = true;
     }
-    print(what, done, total);
+    print(p);
     return stop != 0;
 }
 

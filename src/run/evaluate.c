@@ -169,13 +169,6 @@ static int chunk_of(const struct learner *l, const struct evaluation *what)
     return chunk;
 }
 
-static int tell_progress(const struct evaluation *what, int done)
-{
-    double part = (double)done / what->n;
-    return what->progress ? what->progress(what->user, what->from + (what->to - what->from) * part)
-                          : 0;
-}
-
 int evaluate(struct learner *l, const struct evaluation *what, struct score *out)
 {
     int chunk = chunk_of(l, what);
@@ -202,11 +195,11 @@ int evaluate(struct learner *l, const struct evaluation *what, struct score *out
             err = labeller_buy(what->support, &q, c->episodes, &c->n);
         if (!err)
             err = score_chunk(l, what, c, first, &score);
+        if (!err)
+            err = meter_add(what->meter, c->n * (what->before ? 2 : 1));
         for (int i = 0; i < c->n && !what->given; i++)
             episode_release(&c->episodes[i]);
         c->n = 0;
-        if (!err)
-            err = tell_progress(what, first + q.n);
     }
     ledger_close(ledger);
     free(c);

@@ -3,6 +3,7 @@
 #define RUN_EVALUATE_H
 
 #include "label/label.h"
+#include "run/meter.h"
 #include "store/store.h"
 
 struct evaluation {
@@ -12,10 +13,7 @@ struct evaluation {
     struct labeller *support;    /* who chooses the supports */
     const struct episode *given; /* (n) NULL, or tasks to score instead of those */
     bool before;                 /* also without adaptation */
-    /* told after some tasks, with fractions between these; what it returns ends the work */
-    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
-    void *user;
-    double from, to;
+    struct meter *meter;         /* told after some tasks each; NULL: nobody is told */
 };
 
 struct score {

@@ -120,8 +120,8 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
                     const struct experiment_options *o)
 {
     const char *seed = settings_get(settings, "seed");
-    *x = (struct experiment){
-        .progress = o->progress, .user = o->user, .seed = seed ? strtoull(seed, NULL, 10) : 1};
+    *x = (struct experiment){.meter = {.tell = o->progress, .user = o->user, .accuracy = NAN},
+                             .seed = seed ? strtoull(seed, NULL, 10) : 1};
     int err = setup_open(&x->setup, settings_get(settings, "method"), settings_get(settings, "net"),
                          settings_get(settings, "labels"));
     if (!err)
@@ -179,10 +179,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
                               .part = SPLIT_VAL,
                               .support = &x->judge,
                               .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i]),
-                              .progress = x->progress,
-                              .user = x->user,
-                              .from = 1,
-                              .to = 1};
+                              .meter = &x->meter};
     struct score valid = {0}, score = {0};
     int err = evaluate(x->learner, &what, &valid);
     what.part = SPLIT_TEST;
@@ -271,6 +268,23 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     out->all.env = out->env;
 }
 
+double experiment_test_work(const struct experiment *x)
+{
+    double tests = 0;
+    for (int i = 0; i < x->n_shots; i++)
+        tests += experiment_test_tasks(x, SPLIT_VAL, x->test[i]) +
+                 2 * experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
+    return tests;
+}
+
+/* Of updates and validations. */
+static double work_of_training(const struct experiment *x, int val_tasks)
+{
+    const struct train_settings *s = &x->setup.train;
+    double validations = 1 + ceil((double)s->steps / s->validate_every);
+    return (double)METER_UPDATE * s->steps * s->meta_batch + validations * val_tasks;
+}
+
 static int run_once(const struct settings *settings, struct shelf *shelf,
                     const struct experiment_options *o, struct results *out, bool *again)
 {
@@ -279,6 +293,10 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
     int err = experiment_open(&x, settings, shelf, o);
     if (err)
         return err;
+    int val_tasks = experiment_test_tasks(&x, SPLIT_VAL, x.val);
+    double training = work_of_training(&x, val_tasks);
+    x.meter.steps = x.setup.train.steps;
+    x.meter.total = training + 2 * experiment_test_work(&x);
     struct trainer t = {.setup = &x.setup,
                         .learner = x.learner,
                         .tasks = x.train,
@@ -286,13 +304,15 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
                         .seed = x.seed,
                         .folder = o->folder,
                         .settings = settings,
-                        .progress = o->progress,
-                        .user = o->user,
+                        .meter = &x.meter,
                         .validation = {.tasks = x.val,
                                        .part = SPLIT_VAL,
                                        .support = &x.judge,
-                                       .n = experiment_test_tasks(&x, SPLIT_VAL, x.val)}};
+                                       .n = val_tasks,
+                                       .meter = &x.meter}};
     err = train(&t);
+    x.meter.done = training; /* also where it stopped early */
+    x.meter.testing = true;
     *again = t.unusable;
     out->all.started = start;
     out->all.train_seconds = clock_seconds() - start;

@@ -34,10 +34,9 @@ struct experiment {
     struct tasks *train, *val;          /* val: at train.val_shots */
     struct tasks *test[TEST_SHOTS_MAX]; /* one per number of shots */
     int shots[TEST_SHOTS_MAX], n_shots;
-    bool by_labels;                               /* shots[] are labels of a support in all */
-    struct labeller judge;                        /* chooses validation and test supports */
-    int (*progress)(void *user, double fraction); /* NULL: nobody wants to know */
-    void *user;
+    bool by_labels;        /* shots[] are labels of a support in all */
+    struct labeller judge; /* chooses validation and test supports */
+    struct meter meter;    /* tells what the options say */
     struct ledger *ledger;
     struct learner *learner;
 };
@@ -48,7 +47,7 @@ struct experiment_options {
     int threads;
     struct lockstep_set *lockstep_set;            /* NULL, or runs that share a GPU's launches */
     const char *folder;                           /* for checkpoints and models */
-    int (*progress)(void *user, double fraction); /* may be NULL */
+    int (*progress)(void *user, struct meter *m); /* may be NULL */
     void *user;
 };
 
@@ -79,6 +78,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test);
 struct score;
 void experiment_describe(const struct experiment *x, const struct score *s,
                          struct store_test *test);
+double experiment_test_work(const struct experiment *x); /* of one model, as meter.h counts */
 int experiment_test_tasks(const struct experiment *x, int part,
                           const struct tasks *t); /* how many */
 

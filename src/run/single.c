@@ -81,9 +81,16 @@ static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
                                  users ? (int)s.n : 0});
 }
 
-static int pass_on_progress(void *user, double fraction)
+static int pass_on_progress(void *user, struct meter *m)
 {
-    return progress(user, fraction, 1);
+    char detail[METER_TEXT];
+    meter_text(m, detail);
+    return progress_of(&(struct mete_progress){.what = user,
+                                               .done = m->done / m->total,
+                                               .total = 1,
+                                               .restored = m->restored / m->total,
+                                               .left = NAN,
+                                               .detail = detail});
 }
 
 /* Trains, writes the folder and tells of it. */
@@ -256,9 +263,8 @@ static int test_file(struct experiment *x, const char *path, struct task_file *f
                               .n = file->n,
                               .given = file->episodes,
                               .before = true,
-                              .progress = x->progress,
-                              .user = x->user,
-                              .to = 1};
+                              .meter = &x->meter};
+    x->meter.total = 2 * file->n;
     err = evaluate(x->learner, &what, &score);
     experiment_describe(x, &score, test);
     test->shots = file->shots;
@@ -270,6 +276,7 @@ static int test_file(struct experiment *x, const char *path, struct task_file *f
 static int test_own(struct experiment *x, const struct mete_eval_options *o)
 {
     int err = 0;
+    x->meter.total = experiment_test_work(x);
     for (int i = 0; i < x->n_shots && !err; i++) {
         struct store_test test = {.model = "given"};
         err = experiment_test(x, i, &test);
@@ -291,6 +298,7 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
     int err = experiment_open(&x, s, shelf, &options);
     if (err)
         return err;
+    x.meter.testing = true;
     err = model_read(o->model, x.learner);
     if (!err && o->tasks) {
         struct store_test test = {.model = "given"};

@@ -5,6 +5,7 @@
  * else one run at a time uses them all.  The choice never changes a result.
  */
 #include "run/sweep.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -61,6 +62,15 @@ void planned_release(struct planned *p)
     *p = (struct planned){0};
 }
 
+/* What is known of a run while the suite runs. */
+struct run_now {
+    enum store_state state;    /* when the sweep began */
+    bool chosen, done;         /* done: by this process */
+    int kind;                  /* runs of one kind take about as long */
+    double fraction, restored; /* of its work; restored: from a checkpoint */
+    double began, seconds;     /* seconds: of one that is done */
+};
+
 struct sweep {
     const struct mete_run_options *o;
     const struct sweep_kind *kind;
@@ -78,10 +88,16 @@ struct sweep {
     /* progress, guarded by the lock */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* for the heartbeat to end early */
-    double *fraction;    /* (n_runs) */
     bool *no_memory;     /* (n_chosen) this time there was too little for it */
+    struct run_now *now; /* (n_runs) */
+    int n_workers;
+    double left_seconds, left_at; /* what is left, and when that was computed */
+    double deadline;              /* on the clock of seconds_now */
+    int n_finished;
+    int64_t n_labels; /* of the finished */
     bool closing;
-    int stop; /* a failure that ends the sweep */
+    bool asked; /* the caller asked to stop */
+    int stop;   /* a failure that ends the sweep */
     char sentence[1024];
 };
 
@@ -92,18 +108,98 @@ struct run_progress {
     int run;
 };
 
-static int tell_progress(void *user, double fraction)
+static bool same_kind(const struct store_run *a, const struct store_run *b)
+{
+    return a->shots == b->shots && strcmp(a->bench, b->bench) == 0 &&
+           strcmp(a->method, b->method) == 0 && strcmp(a->net, b->net) == 0;
+}
+
+/* Each run's kind: the number of the first run that takes about as long. */
+static void find_kinds(struct sweep *w)
+{
+    for (int i = 0; i < w->suite->n_runs; i++) {
+        w->now[i].kind = i;
+        for (int j = 0; j < i && w->now[i].kind == i; j++)
+            if (w->now[j].kind == j && same_kind(&w->planned[j].run, &w->planned[i].run))
+                w->now[i].kind = j;
+    }
+}
+
+/* Seconds for the whole of a run, by what it took so far here; NaN where that says too little. */
+static double seconds_of(const struct run_now *r, double now)
+{
+    double made = r->fraction - r->restored;
+    if (r->done)
+        return r->restored < 1 ? r->seconds / (1 - r->restored) : NAN;
+    return r->began > 0 && made > 0.02 ? (now - r->began) / made : NAN;
+}
+
+/* What the runs that are not done will take, by the runs of their kind; where there is none, by
+ * all runs. */
+static double seconds_left(const struct sweep *w)
+{
+    int n = w->suite->n_runs, known = 0;
+    double *sum = mem_array((size_t)n, sizeof *sum), all = 0, left = 0, now = seconds_now();
+    int *count = mem_array((size_t)n, sizeof *count);
+    for (int i = 0; i < n; i++) {
+        double s = seconds_of(&w->now[i], now);
+        if (isnan(s))
+            continue;
+        sum[w->now[i].kind] += s;
+        count[w->now[i].kind]++;
+        all += s;
+        known++;
+    }
+    for (int i = 0; i < n; i++) {
+        const struct run_now *r = &w->now[i];
+        bool over = r->done || r->state == STORE_DONE || r->state == STORE_FAILED || !r->chosen;
+        double whole = count[r->kind] ? sum[r->kind] / count[r->kind] : all / known;
+        left += over ? 0 : whole * (1 - r->fraction);
+    }
+    free(sum);
+    free(count);
+    return left / w->n_workers;
+}
+
+/* Tells how far the suite is; `run` is what is worked on.  With the lock. */
+static int tell_suite(struct sweep *w, int run, const char *detail)
+{
+    const struct store_run *r = &w->planned[run].run;
+    struct mete_progress p = {.what = w->suite->name, .total = w->left, .left = NAN};
+    char text[256];
+    for (int i = 0; i < w->suite->n_runs; i++) {
+        p.done += w->now[i].fraction;
+        p.restored += w->now[i].restored;
+    }
+    if (seconds_now() - w->left_at > 0.5) {
+        w->left_at = seconds_now();
+        w->left_seconds = seconds_left(w);
+    }
+    p.left = w->left_seconds;
+    snprintf(text, sizeof text, "%s · %s · seed %llu%s%s", r->method, r->labels,
+             (unsigned long long)r->seed, *detail ? ", " : "", detail);
+    p.detail = text;
+    if (w->stop)
+        return fail(METE_ESTOPPED, "stopped");
+    int err = progress_of(&p);
+    w->asked = w->asked || err;
+    return err;
+}
+
+static int tell_progress(void *user, struct meter *m)
 {
     struct run_progress *p = user;
     struct sweep *w = p->w;
-    double sum = 0;
+    struct run_now *now = &w->now[p->run];
+    char detail[METER_TEXT];
+    meter_text(m, detail);
     pthread_mutex_lock(&w->lock);
-    w->fraction[p->run] = fraction;
-    for (int i = 0; i < w->suite->n_runs; i++)
-        sum += w->fraction[i];
-    int stop = w->stop;
+    now->fraction = m->done / m->total;
+    now->restored = m->restored / m->total;
+    m->stop_at_checkpoint = seconds_now() >= w->deadline;
+    int err = tell_suite(w, p->run, detail);
     pthread_mutex_unlock(&w->lock);
-    return stop ? fail(METE_ESTOPPED, "stopped") : progress(w->suite->name, sum, w->left);
+    return err;
 }
 
 static void *heartbeat_main(void *user)
@@ -133,6 +229,15 @@ static void end_sweep(struct sweep *w, int code)
         snprintf(w->sentence, sizeof w->sentence, "%s", mete_errmsg());
     }
     pthread_mutex_unlock(&w->lock);
+}
+
+/* Whether the caller asked to stop, or something failed. */
+static bool stop_asked(struct sweep *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool asked = w->asked || w->stop;
+    pthread_mutex_unlock(&w->lock);
+    return asked;
 }
 
 /* What fails one run only: its own numbers, its own size. */
@@ -183,11 +288,24 @@ static void tell_finished(struct sweep *w, int i, const struct results *r)
                                   .n_labels = r->all.labels,
                                   .seconds = r->all.train_seconds + r->all.test_seconds,
                                   .several = has_several_benches(w)};
-    if (!w->o->finished)
-        return;
     pthread_mutex_lock(&w->lock);
-    w->o->finished(w->o->user, &f);
+    w->n_finished++;
+    w->n_labels += r->all.labels;
+    if (w->o->finished)
+        w->o->finished(w->o->user, &f);
     pthread_mutex_unlock(&w->lock);
+}
+
+static int tell_done(struct sweep *w, int i)
+{
+    struct run_now *now = &w->now[i];
+    pthread_mutex_lock(&w->lock);
+    now->done = true;
+    now->fraction = 1;
+    now->seconds = seconds_now() - now->began;
+    int err = tell_suite(w, i, "");
+    pthread_mutex_unlock(&w->lock);
+    return err;
 }
 
 static int do_run_in(struct sweep *w, int i, const char *folder)
@@ -201,6 +319,7 @@ static int do_run_in(struct sweep *w, int i, const char *folder)
                                    .folder = folder,
                                    .progress = tell_progress,
                                    .user = &p};
+    w->now[i].began = seconds_now();
     int err = file_make_folder(folder);
     if (!err)
         err = w->kind->run(s, w->shelf, &o, &results);
@@ -218,7 +337,7 @@ static int do_run_in(struct sweep *w, int i, const char *folder)
     results_release(&results);
     if (!err)
         checkpoint_remove(folder);
-    return err ? err : tell_progress(&p, 1);
+    return err ? err : tell_done(w, i);
 }
 
 static int do_run(struct sweep *w, int i)
@@ -264,7 +383,7 @@ static int work_until_done(void *user, int piece, int worker)
     struct sweep *w = user;
     (void)piece;
     (void)worker;
-    for (;;) {
+    while (seconds_now() < w->deadline) {
         int which = -1;
         int err = claim(w, &which);
         if (!err && which < 0)
@@ -273,13 +392,15 @@ static int work_until_done(void *user, int piece, int worker)
             err = do_run(w, w->chosen[which]);
         if (err == METE_ENOMEM && which >= 0)
             err = put_off(w, which);
-        if (err) {
-            end_sweep(w, err);
+        if (err) { /* one that is out of time leaves the others to their checkpoints */
+            if (err != METE_ESTOPPED || seconds_now() < w->deadline || stop_asked(w))
+                end_sweep(w, err);
             if (which >= 0)
                 store_release(w->store, w->chosen_ids[which]);
             return 0;
         }
     }
+    return 0;
 }
 
 /* ---- the suite ---- */
@@ -303,7 +424,7 @@ static int plan(struct sweep *w)
     int n = w->suite->n_runs;
     w->planned = mem_array((size_t)n, sizeof *w->planned);
     w->ids = mem_array((size_t)n, sizeof *w->ids);
-    w->fraction = mem_array((size_t)n, sizeof *w->fraction);
+    w->now = mem_array((size_t)n, sizeof *w->now);
     struct store_run *runs = mem_array((size_t)n, sizeof *runs);
     struct store_drawing *drawings = mem_array((size_t)w->suite->n_drawings, sizeof *drawings);
     int err = 0;
@@ -369,6 +490,20 @@ static int open_lockstep(struct sweep *w)
     return lockstep_set_open(&w->lockstep_set, w->o->together);
 }
 
+static int note_states(struct sweep *w)
+{
+    enum store_state *state = mem_array((size_t)w->n_chosen, sizeof *state);
+    int err = store_states(w->store, w->chosen_ids, w->n_chosen, state);
+    for (int i = 0; i < w->n_chosen; i++) {
+        w->now[w->chosen[i]].state = state[i];
+        w->now[w->chosen[i]].chosen = true;
+    }
+    free(state);
+    find_kinds(w);
+    w->left_seconds = NAN;
+    return err;
+}
+
 /* Whether others work on runs of ours: then a second goes by, after which one of them may be done,
  * or be found to have fallen silent. */
 static int wait_for_others(struct sweep *w, bool *others)
@@ -376,7 +511,7 @@ static int wait_for_others(struct sweep *w, bool *others)
     struct store_counts c;
     int err = store_count(w->store, w->chosen_ids, w->n_chosen, &c);
     bool told = *others;
-    *others = !err && c.running > 0;
+    *others = !err && c.running > 0 && seconds_now() < w->deadline;
     if (!*others)
         return err;
     if (!told)
@@ -395,13 +530,17 @@ static int work(struct sweep *w)
     if (err)
         return err;
     w->left = counts.planned + counts.running;
+    err = note_states(w);
+    if (err)
+        return err;
     if (on_gpu(w->o) && w->left < threads) /* there a run has use for one thread */
         threads = w->left > 0 ? w->left : 1;
     bool side_by_side = threads > 1 && w->left >= threads;
     w->threads = run_threads(w->o, threads, side_by_side ? threads : 1);
     log_info("%d runs: %d done, %d failed, %d to do", w->n_chosen, counts.done, counts.failed,
              w->left);
-    err = threads_open(&workers, side_by_side ? threads : 1);
+    w->n_workers = side_by_side ? threads : 1;
+    err = threads_open(&workers, w->n_workers);
     if (err)
         return err;
     bool beating = pthread_create(&heartbeat, NULL, heartbeat_main, w) == 0;
@@ -421,18 +560,32 @@ static int work(struct sweep *w)
     return w->stop ? fail(w->stop, "%s", w->sentence) : err;
 }
 
-static int finish(struct sweep *w)
+/* Also where the work failed or was stopped: `err`, unless that is 0. */
+static int finish(struct sweep *w, int err)
 {
     struct store_counts c;
-    int err = store_count(w->store, w->chosen_ids, w->n_chosen, &c);
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", mete_errmsg());
+    int miscounted = store_count(w->store, w->chosen_ids, w->n_chosen, &c);
+    if (miscounted)
+        return err ? fail(err, "%s", sentence) : miscounted;
+    if (w->o->summary)
+        *w->o->summary =
+            (struct mete_run_summary){.runs = w->n_chosen,
+                                      .done = c.done,
+                                      .failed = c.failed,
+                                      .running = c.running,
+                                      .finished = w->n_finished,
+                                      .n_labels = w->n_labels,
+                                      .out_of_time = seconds_now() >= w->deadline && c.planned > 0};
     if (err)
-        return err;
+        return fail(err, "%s", sentence);
     for (int i = 0; i < w->n_chosen && c.done == w->n_chosen; i++) {
         char *folder = run_folder(w, w->chosen[i]);
         checkpoint_remove(folder); /* a power cut may have brought it back */
         free(folder);
     }
-    if (c.planned > 0)
+    if (c.planned > 0 && seconds_now() < w->deadline)
         return fail(METE_ENOMEM,
                     "%d of %d runs had too little memory; start again to try them again", c.planned,
                     w->n_chosen);
@@ -508,6 +661,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
 {
     struct sweep w = {
         .o = o, .kind = kind, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    w.deadline = o->minutes > 0 ? seconds_now() + 60 * o->minutes : INFINITY;
     void *own = mem_alloc(kind->rules_size);
     int err = shelf_open(&w.shelf);
     struct config_rules rules = kind->rules(own, w.shelf);
@@ -526,9 +680,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
         if (!err)
             err = plan(&w);
         if (!err)
-            err = work(&w);
-        if (!err)
-            err = finish(&w);
+            err = finish(&w, work(&w));
     }
     lockstep_set_close(w.lockstep_set);
     store_close(w.store);
@@ -539,7 +691,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     free(w.chosen);
     free(w.chosen_ids);
     free(w.no_memory);
-    free(w.fraction);
+    free(w.now);
     suite_close(w.suite);
     shelf_close(w.shelf);
     free(own);

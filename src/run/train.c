@@ -20,12 +20,6 @@ void trainer_release(struct trainer *t)
     t->history = NULL;
 }
 
-/* Tells how far it is; the caller may ask to stop. */
-static int tell_progress(const struct trainer *t)
-{
-    return t->progress ? t->progress(t->user, (double)t->step / t->setup->train.steps) : 0;
-}
-
 static bool classical(const struct trainer *t)
 {
     return ledger_cap(t->ledger) == 0;
@@ -75,7 +69,7 @@ static int grow(struct trainer *t)
         t->spent = got < want || all_bought(t);
         due -= got;
         if (got > 0)
-            err = tell_progress(t);
+            err = meter_add(t->meter, 0);
     }
     free(episodes);
     if (!err && t->bought.n == 0)
@@ -121,7 +115,8 @@ static int save(struct trainer *t)
 {
     enum { APART = 20 }; /* so it is a twentieth at most */
     double start = seconds_now();
-    if (t->saved_at > 0 && start - t->saved_at < APART * t->save_took)
+    bool last_chance = t->meter && t->meter->stop_at_checkpoint;
+    if (!last_chance && t->saved_at > 0 && start - t->saved_at < APART * t->save_took)
         return 0;
     int err = checkpoint_write(t);
     t->saved_at = seconds_now();
@@ -147,9 +142,6 @@ static int validate(struct trainer *t)
     struct ledger_totals totals = ledger_totals(t->ledger);
     double loss = NAN;
     int err = t->step > 0 ? training_loss(t, &loss) : 0;
-    t->validation.progress = t->progress;
-    t->validation.user = t->user;
-    t->validation.from = t->validation.to = (double)t->step / t->setup->train.steps;
     if (!err)
         err = evaluate(t->learner, &t->validation, &score);
     if (err)
@@ -169,6 +161,8 @@ static int validate(struct trainer *t)
         t->best_step = t->step;
         t->best_accuracy = score.accuracy;
     }
+    if (t->meter)
+        t->meter->accuracy = score.accuracy;
     score_release(&score);
     return !err && t->folder && t->step > 0 ? save(t) : err;
 }
@@ -194,6 +188,27 @@ static bool out_of_patience(const struct trainer *t)
     return patience > 0 && waited >= patience;
 }
 
+/* A run that is asked to stop at a checkpoint has just written one. */
+static int stop_if_asked(const struct trainer *t)
+{
+    bool asked = t->folder && t->meter && t->meter->stop_at_checkpoint;
+    return asked ? fail(METE_ESTOPPED, "stopped at step %lld", (long long)t->step) : 0;
+}
+
+/* What is told of a run that goes on from a checkpoint. */
+static void restore_meter(const struct trainer *t)
+{
+    const struct train_settings *s = &t->setup->train;
+    struct meter *m = t->meter;
+    if (!m || t->step == 0)
+        return;
+    m->step = t->step;
+    m->accuracy = t->n_history ? t->history[t->n_history - 1].accuracy : NAN;
+    m->restored = (double)(METER_UPDATE * s->meta_batch) * (double)t->step +
+                  (double)t->n_history * t->validation.n;
+    m->done += m->restored;
+}
+
 static int train_steps(struct trainer *t, struct labelled_task *labelled, struct episode *fresh)
 {
     const struct train_settings *s = &t->setup->train;
@@ -205,14 +220,18 @@ static int train_steps(struct trainer *t, struct labelled_task *labelled, struct
         if (err)
             return err;
         t->step++;
+        if (t->meter)
+            t->meter->step = t->step;
         if (t->step % s->validate_every == 0 || t->step == s->steps) {
             err = validate(t);
             enough = out_of_patience(t);
+            if (!err && !enough && t->step < s->steps)
+                err = stop_if_asked(t);
         } else if (t->step % LEARNER_AHEAD == 0) {
             err = look(t);
         }
         if (!err)
-            err = tell_progress(t);
+            err = meter_add(t->meter, METER_UPDATE * s->meta_batch);
         if (err)
             return err;
     }
@@ -227,6 +246,7 @@ int train(struct trainer *t)
         return err;
     struct labelled_task *labelled = mem_array((size_t)batch, sizeof *labelled);
     struct episode *fresh = mem_array((size_t)batch, sizeof *fresh);
+    restore_meter(t);
     if (t->step == 0)
         err = validate(t);
     if (!err)

@@ -20,9 +20,9 @@ struct trainer {
     struct ledger *ledger;
     struct evaluation validation;
     uint64_t seed;
-    const char *folder;                           /* for checkpoints; NULL: none */
-    const struct settings *settings;              /* what a checkpoint is of; NULL: not kept */
-    int (*progress)(void *user, double fraction); /* may be NULL */
+    const char *folder;              /* for checkpoints; NULL: none */
+    const struct settings *settings; /* what a checkpoint is of; NULL: not kept */
+    struct meter *meter;             /* NULL: nobody is told how far it is */
     void *user;
     /* state */
     struct collection bought;

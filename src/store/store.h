@@ -98,6 +98,9 @@ int store_release(struct store *s, const char *id);
 /* Failed runs are not claimed; this plans them again. */
 int store_retry_failed(struct store *s, char (*ids)[STORE_ID_SIZE], int n);
 
+enum store_state { STORE_UNKNOWN, STORE_PLANNED, STORE_RUNNING, STORE_DONE, STORE_FAILED };
+int store_states(struct store *s, char (*ids)[STORE_ID_SIZE], int n, enum store_state *out);
+
 struct store_counts {
     int planned, running, done, failed;
 };

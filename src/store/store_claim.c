@@ -153,9 +153,17 @@ int store_retry_failed(struct store *s, char (*ids)[STORE_ID_SIZE], int n)
     return sql_end(s, err, "cannot plan failed runs again");
 }
 
-int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store_counts *out)
+static enum store_state state_of(const char *status)
 {
-    struct store_counts counts = {0};
+    static const char *const names[] = {"", "planned", "running", "done", "failed"};
+    for (int i = STORE_PLANNED; i <= STORE_FAILED; i++)
+        if (strcmp(status, names[i]) == 0)
+            return (enum store_state)i;
+    return STORE_UNKNOWN;
+}
+
+int store_states(struct store *s, char (*ids)[STORE_ID_SIZE], int n, enum store_state *out)
+{
     sqlite3_stmt *find = NULL;
     pthread_mutex_lock(&s->lock);
     int err = sql_prepare(s, &find, "SELECT status FROM runs WHERE id = ?");
@@ -164,14 +172,25 @@ int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store
         int row = sql_row(s, find);
         if (row < 0)
             err = row;
-        const char *status = row == 1 ? (const char *)sqlite3_column_text(find, 0) : "";
-        counts.planned += strcmp(status, "planned") == 0;
-        counts.running += strcmp(status, "running") == 0;
-        counts.done += strcmp(status, "done") == 0;
-        counts.failed += strcmp(status, "failed") == 0;
+        out[i] = row == 1 ? state_of((const char *)sqlite3_column_text(find, 0)) : STORE_UNKNOWN;
     }
     sqlite3_finalize(find);
     pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store_counts *out)
+{
+    enum store_state *state = mem_array((size_t)n, sizeof *state);
+    struct store_counts counts = {0};
+    int err = store_states(s, ids, n, state);
+    for (int i = 0; !err && i < n; i++) {
+        counts.planned += state[i] == STORE_PLANNED;
+        counts.running += state[i] == STORE_RUNNING;
+        counts.done += state[i] == STORE_DONE;
+        counts.failed += state[i] == STORE_FAILED;
+    }
+    free(state);
     if (!err)
         *out = counts;
     return err;

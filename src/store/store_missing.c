@@ -45,6 +45,12 @@ int store_retry_failed(struct store *s, char (*ids)[STORE_ID_SIZE], int n)
     return missing();
 }
 
+int store_states(struct store *s, char (*ids)[STORE_ID_SIZE], int n, enum store_state *out)
+{
+    (void)s, (void)ids, (void)n, (void)out;
+    return missing();
+}
+
 int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store_counts *out)
 {
     (void)s, (void)ids, (void)n, (void)out;

@@ -23,10 +23,9 @@ static const char *const settings[] = {"net.hidden=4",
                                        "budget.grow_every=3",
                                        NULL};
 
-static int stop_there(void *user, const char *what, double done, double total)
+static int stop_there(void *user, const struct mete_progress *p)
 {
-    (void)what;
-    return done / total >= *(double *)user;
+    return p->done / p->total >= *(double *)user;
 }
 
 static const char *benchmark(void)

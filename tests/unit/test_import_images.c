@@ -357,9 +357,9 @@ TEST(folders_with_a_flaw_are_refused_by_name)
     CHECK_NOTHING_LEFT("bad");
 }
 
-static int stop_at_once(void *user, const char *what, double done, double total)
+static int stop_at_once(void *user, const struct mete_progress *p)
 {
-    (void)user, (void)what, (void)done, (void)total;
+    (void)user, (void)p;
     return 1;
 }
 
