@@ -23,7 +23,6 @@ struct trainer {
     const char *folder;              /* for checkpoints; NULL: none */
     const struct settings *settings; /* what a checkpoint is of; NULL: not kept */
     struct meter *meter;             /* NULL: nobody is told how far it is */
-    void *user;
     /* state */
     struct collection bought;
     int32_t *labels; /* of a meta-batch with permuted class labels */

@@ -23,7 +23,7 @@ refuses "help of no command" 2 "did you mean 'train'" "$METE" help trian
 refuses "no option" 2 "run has no option '--treads'; did you mean '--threads'?" "$METE" run --treads 3
 refuses "an option with its value" 2 "did you mean '--format'?" "$METE" results x.db --fromat=csv
 refuses "an option like no other" 2 "'mete run --help' lists them" "$METE" run --xyzzy
-refuses "no choice" 2 "expected table, summary, csv, json, latex or markdown, got 'jsn'; did you mean 'json'?" "$METE" results x.db --format jsn
+refuses "no choice" 2 "expected table, summary, paper, csv, json, latex or markdown, got 'jsn'; did you mean 'json'?" "$METE" results x.db --format jsn
 refuses "no number" 2 "--threads: expected a whole number of 0 or more, got '-1'" "$METE" train glyphs:5w-1s@500 --threads -1
 refuses "half a number" 2 "--seconds: expected a number, got '2x'" "$METE" speed --seconds 2x
 refuses "no value" 2 "--db needs a value: --db DB" "$METE" run --db
