@@ -14,6 +14,7 @@
  *   when:                                             # settings of some runs only
  *     - {method: maml, set: {first_order: no}}        # values may be patterns: 'mini*'
  *   seeds: 3                                          # or a list: [1, 2, 3]
+ *   baselines: yes                                    # beside every method (baseline.h)
  *   study: stability                                  # what a run is, if not training
  *   tables:
  *     - {title: Accuracy, rows: [dataset, ways, test_shots, budget], columns: [method, labels]}
@@ -80,6 +81,8 @@ struct config_rules {
      * CONTENT_KEY (data.content); may be NULL.  A suite or --set may give such a key too: the
      * run is refused where the content is another. */
     int (*identify)(void *user, struct settings *out);
+    /* The baselines' methods, NULL past the last; the function may be NULL. */
+    const char *(*baseline)(int i);
 };
 #define CONTENT_KEY ".content"
 bool is_content_key(const char *key);

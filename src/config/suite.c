@@ -264,6 +264,89 @@ static int resolve_all(struct suite *s, struct grid *g, const struct config_rule
     return err;
 }
 
+/* Whether a baseline has the setting of another run: not those of methods and nets, nor how often
+ * and in which order tasks are used again. */
+static bool shared_setting(const char *key)
+{
+    static const char *const prefixes[] = {"bench", "seed",    "shots",           "data.",
+                                           "task.", "budget.", "train.val_tasks", "train.val_shots",
+                                           "test.", "device."};
+    static const char *const not [] = {"test.steps", "test.keep"}; /* of methods */
+    const char *dot = strrchr(key, '.');
+    if (dot && strcmp(dot, ".content") == 0)
+        return false;
+    for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
+        if (strcmp(key, not [i]) == 0)
+            return false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The run of a baseline beside run `like`: the same tasks, budget, seed and tests; random labels.
+ */
+static int resolve_baseline(const struct settings *like, const char *name,
+                            const struct config_rules *rules, struct settings *out)
+{
+    const char **text = mem_array((size_t)like->n + 5, sizeof *text);
+    char **owned = mem_array((size_t)like->n + 5, sizeof *owned);
+    struct assignments a = {0};
+    int n = 0;
+    for (int i = 0; i < like->n; i++)
+        if (shared_setting(like->at[i].key))
+            owned[n++] = mem_print("%s=%s", like->at[i].key, like->at[i].value);
+    owned[n++] = mem_print("method=%s", name);
+    owned[n++] = mem_string("net=linear");
+    owned[n++] = mem_string("labels=random");
+    owned[n++] = mem_string("train.validate_every=2000");
+    for (int i = 0; i < n; i++)
+        text[i] = owned[i];
+    int err = assignments_add_texts(&a, text);
+    if (!err)
+        err = resolve_run(out, &a, rules, NULL, false);
+    assignments_release(&a);
+    for (int i = 0; i < n; i++)
+        free(owned[i]);
+    free(owned);
+    free(text);
+    return err;
+}
+
+static bool is_there(const struct suite *s, const struct settings *run)
+{
+    for (int i = 0; i < s->n_runs; i++)
+        if (same_settings(&s->runs[i], run))
+            return true;
+    return false;
+}
+
+/* baselines: yes.  One that cannot be, such as one model for classes that no two tasks share, is
+ * left out. */
+static int add_baselines(struct suite *s, struct grid *g, const struct yaml *wanted,
+                         const struct config_rules *rules)
+{
+    if (!wanted)
+        return 0;
+    bool yes = wanted->kind == YAML_TEXT && strcmp(wanted->text, "yes") == 0;
+    if (!yes && (wanted->kind != YAML_TEXT || strcmp(wanted->text, "no") != 0))
+        return at_fault(g, wanted, "baselines: expected yes or no");
+    int runs = yes && rules->baseline ? s->n_runs : 0;
+    for (int r = 0; r < runs; r++)
+        for (int b = 0; rules->baseline(b); b++) {
+            struct settings run = {0};
+            if (resolve_baseline(&s->runs[r], rules->baseline(b), rules, &run))
+                continue;
+            if (is_there(s, &run) || s->n_runs == RUNS_MAX) {
+                settings_release(&run);
+                continue;
+            }
+            s->runs = mem_grow(s->runs, (size_t)s->n_runs + 1, sizeof *s->runs);
+            s->runs[s->n_runs++] = run;
+        }
+    return 0;
+}
+
 /* A run of all folds becomes a run for each. */
 static int unfold(struct suite *s)
 {
@@ -296,8 +379,8 @@ static int refuse_idle_rules(const struct grid *g)
 
 static int read_top(struct suite *s, const struct yaml *top)
 {
-    static const char *const keys[] = {"name",  "base",   "axes",    "when",
-                                       "seeds", "tables", "figures", "study"};
+    static const char *const keys[] = {"name",   "base",    "axes",  "when",     "seeds",
+                                       "tables", "figures", "study", "baselines"};
     enum { KEYS = sizeof keys / sizeof *keys };
     if (top->kind != YAML_MAP)
         return fail(METE_EINVAL, "%s:1:1: a suite is a map with name, base, axes, ...", s->path);
@@ -341,6 +424,8 @@ static int read_suite(struct suite *s, const struct yaml *top, const char *const
         err = read_rules(&g, yaml_get(top, "when"));
     if (!err)
         err = resolve_all(s, &g, rules);
+    if (!err)
+        err = add_baselines(s, &g, yaml_get(top, "baselines"), rules);
     if (!err)
         err = unfold(s);
     if (!err)

@@ -94,6 +94,11 @@ struct method_ops {
     /* Whether query points of classes that the support does not have are no part of the loss:
      * they come without their label.  NULL: they are. */
     bool (*leaves_out)(const struct method *m);
+
+    /* A learner of its own that needs no engine (baseline.c): then nothing above but the names and
+     * params is looked at.  NULL: the engine runs the method. */
+    int (*open)(const void *state, const struct learner_spec *spec, struct learner **out);
+    bool same_classes; /* only where classes are the same in all tasks: users */
 };
 
 const struct method_ops *method_at(int i); /* NULL past the last */

@@ -1,5 +1,5 @@
 /* method_registry.c - the methods: adding one is one line. */
-#include "method/method.h"
+#include "method/baseline.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -8,10 +8,9 @@
 extern const struct method_ops method_maml, method_reptile, method_protonet, method_fedavg;
 
 static const struct method_ops *const methods[] = {
-    &method_maml,
-    &method_reptile,
-    &method_protonet,
-    &method_fedavg,
+    &method_maml,     &method_reptile, &method_protonet, &method_fedavg,
+    &method_majority, /* baselines */
+    &method_nearest,  &method_local,   &method_pooled,   &method_tuned,
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 

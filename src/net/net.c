@@ -53,8 +53,9 @@ int net_build(struct net *net, const struct net_ops *ops, const void *settings,
         .ops = ops, .k = k, .ways = ways, .bn = ops->bn ? ops->bn(settings) : BN_BATCH};
     int err = ops->build(net, settings, h, w, c);
     if (!err && ways > 0) {
-        const struct layer *last = &net->layer[net->layers - 1];
-        err = net_add_dense(net, ways, false, last->out_h, last->out_w, last->out_c);
+        const struct layer *last = net->layers ? &net->layer[net->layers - 1] : NULL;
+        err = last ? net_add_dense(net, ways, false, last->out_h, last->out_w, last->out_c)
+                   : net_add_dense(net, ways, false, h, w, c);
     }
     if (!err)
         net->len = k->layout(net->layer, net->layers, &net->trained);
@@ -80,7 +81,7 @@ size_t net_body(const struct net *net)
 
 const struct layer *net_feature_layer(const struct net *net, int *index)
 {
-    int i = net->layers - 1 - (net->ways > 0);
+    int i = net->layers - 1 - (net->ways > 0 && net->layers > 1);
     if (index)
         *index = i;
     return &net->layer[i];

@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-extern const struct net_ops net_conv4, net_mlp;
+extern const struct net_ops net_conv4, net_mlp, net_linear;
 
 static const struct net_ops *const nets[] = {
     &net_conv4,
     &net_mlp,
+    &net_linear,
 };
 enum { NETS = sizeof nets / sizeof *nets };
 

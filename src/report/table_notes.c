@@ -5,6 +5,7 @@
 
 #ifdef METE_HAVE_SQLITE
 #include "base/memory.h"
+#include "method/baseline.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -96,6 +97,94 @@ static char *note_choice(const struct table *t)
                      example ? " (such as: " : "", example ? example : "", example ? ")" : "");
 }
 
+/* ---- baselines ---- */
+
+static bool is_baseline(const struct result *r)
+{
+    for (int i = 0; baseline_at(i); i++)
+        if (strcmp(r->field[FIELD_METHOD], baseline_at(i)) == 0)
+            return true;
+    return false;
+}
+
+static bool same_test(const struct result *a, const struct result *b)
+{
+    static const int fields[] = {FIELD_DATASET, FIELD_WAYS, FIELD_BUDGET, FIELD_TEST_SHOTS,
+                                 FIELD_SUPPORT};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(a->field[fields[i]], b->field[fields[i]]) != 0)
+            return false;
+    return true;
+}
+
+/* The baseline with the best accuracy on the tests of `r`; NULL where there is none. */
+static const struct result *best_baseline(const struct table *t, const struct result *r)
+{
+    const struct result *best = NULL;
+    for (int i = 0; i < t->rows.n * t->columns.n; i++) {
+        const struct result *b = t->cells[i].chosen;
+        if (b && is_baseline(b) && same_test(r, b) && (!best || b->accuracy > best->accuracy))
+            best = b;
+    }
+    return best;
+}
+
+#define MEANS                                                                                      \
+    "SELECT coalesce(x.user, x.task) AS who, avg(x.accuracy) AS y FROM runs r JOIN tests t"        \
+    " USING (run) JOIN task_results x USING (run, test) WHERE t.model = ?3 AND t.shots = ?4"       \
+    " AND t.support = ?5 AND r.variant = "
+
+/* a - b over the users (or tasks) that both were tested on; false: nobody. */
+static bool paired_difference(const struct table *t, const struct result *a, const struct result *b,
+                              double *mean, double *half)
+{
+    static const char sql[] =
+        "SELECT n, s / n, (SELECT t FROM student WHERE df = min(n, 1001) - 1)"
+        " * sqrt(max(0, q - s * s / n) / (n - 1) / n) FROM (SELECT count(*) AS n, sum(d) AS s,"
+        " sum(d * d) AS q FROM (SELECT a.y - b.y AS d FROM (" MEANS
+        "?1 GROUP BY who) a JOIN (" MEANS "?2 GROUP BY who) b USING (who)))";
+    const char *shots = a->field[FIELD_TEST_SHOTS];
+    sqlite3_stmt *stmt = NULL;
+    bool found = false;
+    if (sql_prepare(t->results->store, &stmt, sql) == 0) {
+        sql_bind(stmt, "tttit", a->variant, b->variant, a->field[FIELD_MODEL],
+                 strchr(shots, ' ') ? -atoi(shots) : atoi(shots), a->field[FIELD_SUPPORT]);
+        found = sql_row(t->results->store, stmt) == 1 && sqlite3_column_int(stmt, 0) > 1;
+        *mean = sqlite3_column_double(stmt, 1);
+        *half = sqlite3_column_double(stmt, 2);
+    }
+    sqlite3_finalize(stmt);
+    return found;
+}
+
+static char *note_baselines(const struct table *t)
+{
+    struct text out = {0};
+    bool any = false;
+    for (int i = 0; i < t->rows.n * t->columns.n; i++) {
+        const struct result *r = t->cells[i].chosen;
+        const struct result *b = r && !is_baseline(r) ? best_baseline(t, r) : NULL;
+        double mean, half;
+        any |= b != NULL;
+        if (!b || !paired_difference(t, r, b, &mean, &half) || mean > half)
+            continue;
+        char *at = result_show("test_shots", r->field[FIELD_TEST_SHOTS]);
+        text_print(&out, "%s%s %s at %s (%+.1f ±%.1f beside %s)", out.size ? ", " : "",
+                   r->field[FIELD_METHOD], r->field[FIELD_LABELS], at, 100 * mean, 100 * half,
+                   b->field[FIELD_METHOD]);
+        free(at);
+    }
+    if (!out.size)
+        return any ? mem_string(
+                         "Every method is ahead of the best baseline, in pairs over the same "
+                         "tests.")
+                   : NULL;
+    char *note = mem_print("Not ahead of the best baseline, in pairs over the same %s: %s.",
+                           first_chosen(t)->users ? "users" : "tasks", out.at);
+    text_release(&out);
+    return note;
+}
+
 static char *note_paper(const struct table *t)
 {
     bool used[4] = {false};
@@ -135,8 +224,8 @@ static char *note_missing(const struct table *t)
 
 char *table_note(const struct table *t, int i)
 {
-    static note_fn *const notes[] = {note_interval, note_protocol, note_choice, note_paper,
-                                     note_missing};
+    static note_fn *const notes[] = {note_interval,  note_protocol, note_choice,
+                                     note_baselines, note_paper,    note_missing};
     for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
         char *note = notes[k](t);
         if (note && i-- == 0)

@@ -66,6 +66,11 @@ int experiment_open_tasks(struct experiment *x)
     if (!err)
         err = tasks_check(x->train, SPLIT_TRAIN);
     const struct method *method = &x->setup.method;
+    if (!err && method->ops->same_classes && !tasks_are_users(x->train))
+        err = fail(METE_EINVAL,
+                   "method %s is one model for all: tasks of %s have different classes, which it "
+                   "cannot share",
+                   method->ops->name, x->bench.dataset);
     if (!err && method->ops->prior && method->ops->prior(method) && !tasks_are_users(x->train))
         err = fail(METE_EINVAL,
                    "method.absent=prior: tasks of %s have different classes, which cannot share "

@@ -1,6 +1,7 @@
 /* rules.c - which settings a run can have, and whether they make sense together. */
 #include "run/experiment.h"
 #include "base/error.h"
+#include "method/baseline.h"
 #include "task/cost.h"
 
 #include <stdlib.h>
@@ -143,5 +144,6 @@ static int rules_check(void *user, const struct config_names *names, const struc
 struct config_rules run_rules(struct run_rules *own, struct shelf *s)
 {
     *own = (struct run_rules){.shelf = s};
-    return (struct config_rules){own, rules_open, rules_check, rules_close, rules_identify};
+    return (struct config_rules){own,         rules_open,     rules_check,
+                                 rules_close, rules_identify, baseline_at};
 }

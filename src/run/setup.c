@@ -104,6 +104,9 @@ void setup_close(struct setup *s)
 
 int setup_engine(const struct setup *s, const char *device, int threads, struct engine_spec *out)
 {
+    if (s->method.ops->open)
+        return fail(METE_EINVAL, "method %s is a baseline: it has no meta-gradient",
+                    s->method.ops->name);
     *out = (struct engine_spec){
         .threads = threads,
         .net = s->net,
@@ -121,6 +124,8 @@ int setup_learner(const struct setup *s, const struct learner_spec *spec,
 {
     struct engine_spec engine;
     struct engine *e = NULL;
+    if (s->method.ops->open)
+        return s->method.ops->open(s->method.state, spec, out);
     int err = setup_engine(s, spec->device, spec->threads, &engine);
     if (err)
         return err;

@@ -155,7 +155,7 @@ static int validate(struct trainer *t)
                                                            .accuracy = score.accuracy,
                                                            .half = score.half,
                                                            .loss = score.loss};
-    if (t->n_history == 1 || score.accuracy > t->best_accuracy) {
+    if (t->n_history == 1 || score.accuracy > t->best_accuracy || t->learner->is.last_is_best) {
         tensors_release(&t->best);
         err = learner_save(t->learner, LEARNER_MODEL, &t->best);
         t->best_step = t->step;

@@ -93,7 +93,7 @@ static struct config_rules rules_with(void *own, struct shelf *shelf, const stru
     struct theory_rules *r = own;
     r->training = run_rules(&r->run, shelf);
     r->table = table;
-    return (struct config_rules){r, rules_open, rules_check, rules_close, rules_identify};
+    return (struct config_rules){r, rules_open, rules_check, rules_close, rules_identify, NULL};
 }
 
 static struct config_rules stability_rules(void *own, struct shelf *shelf)

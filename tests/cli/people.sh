@@ -51,4 +51,28 @@ sed 's/data.folds: 3/test.holdout: 0.2/; s/^name: folds/name: apart/; s/axes:/ax
 ok "tests of two kinds" "$METE" run "$tmp/apart.yaml" --db "$tmp/a.db" --seeds 1
 ok "their table" "$METE" results "$tmp/a.db"
 same "never side by side" 4 "$(grep -cE "^ *((3|8) labels)? +[13] +[*0-9]" "$tmp/out")"
+
+# baselines beside every method: the same labels, the same tests
+sed 's/^name: folds/name: beside\nbaselines: yes/; s/data.folds: 3/data.folds: 0/' "$tmp/folds.yaml" >"$tmp/beside.yaml"
+ok "baselines" "$METE" run "$tmp/beside.yaml" --db "$tmp/b.db" --seeds 1
+same "five of them, once" "fedavg local majority nearest pooled protonet tuned" \
+    "$(sqlite3 "$tmp/b.db" "SELECT method FROM runs ORDER BY 1" | xargs)"
+same "on the same tests" 2 "$(sqlite3 "$tmp/b.db" "SELECT count(DISTINCT tasks_hash) FROM tests WHERE model = 'best'")"
+same "from the same labels" 1 "$(sqlite3 "$tmp/b.db" "SELECT count(DISTINCT items) FROM (SELECT group_concat(item) AS items FROM (SELECT DISTINCT run, item FROM ledger ORDER BY run, item) GROUP BY run)")"
+ok "their table" "$METE" results "$tmp/b.db"
+same "it says who does not beat them" 1 "$(grep -c -e 'Not ahead of the best baseline' -e 'Every method is ahead' "$tmp/out")"
+sed 's/baselines: yes/baselines: maybe/' "$tmp/beside.yaml" >"$tmp/maybe.yaml"
+refuses "baselines by another word" 2 "expected yes or no" "$METE" run "$tmp/maybe.yaml" --db "$tmp/x.db"
+refuses "one model for classes that change" 2 "different classes, which it cannot share" \
+    "$METE" train glyphs:classes=40:5w-1s@500 --method pooled
+refuses "a baseline's gradient" 2 "it has no meta-gradient" "$METE" speed --method local
+cat >"$tmp/few.yaml" <<'YAML'
+name: few
+baselines: yes
+base: {bench: "glyphs:classes=40:5w-1s@200", net: linear, train.steps: 4, test.tasks: 5, train.val_tasks: 5}
+axes: {method: [protonet]}
+YAML
+ok "few-shot tasks" "$METE" run "$tmp/few.yaml" --db "$tmp/few.db"
+same "have those that need no common classes" "local nearest protonet" \
+    "$(sqlite3 "$tmp/few.db" "SELECT method FROM runs ORDER BY 1" | xargs)"
 finish

@@ -87,8 +87,8 @@ static int rules_identify(void *user, struct settings *out)
 }
 
 static struct test_rules state;
-static const struct config_rules rules = {&state, rules_open, rules_check, rules_close,
-                                          rules_identify};
+static const struct config_rules rules = {&state,      rules_open,     rules_check,
+                                          rules_close, rules_identify, NULL};
 
 TEST(assignments_alone_resolve_with_every_default_and_origin)
 {
