@@ -543,6 +543,44 @@ TEST(a_learner_fits_its_support_and_predicts_probabilities)
     }
 }
 
+/* The gradient of a meta-batch is the mean of its tasks', however many groups it is cut into. */
+TEST(a_meta_batch_has_the_mean_gradient_of_its_tasks)
+{
+    enum { MOST = 37 };
+    static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 17, 20, 31, MOST};
+    static double alone[MOST][4096], together[4096];
+    struct labelled_task tasks[MOST];
+    struct method m = {0};
+    struct engine *e = NULL;
+    double loss, losses[MOST];
+    size_t n = 0;
+    CHECK_OK(open_engine(&e, &m, "ref64", 2, MOST, "protonet", (const char *[]){NULL}));
+    for (int i = 0; i < MOST; i++) {
+        tasks[i] = labelled_task_at(i % 30, 9, 9);
+        tasks[i].query.n -= i % 3;
+        CHECK_OK(engine_gradient(e, &tasks[i], 1, &losses[i]));
+        n = pull(e, ENGINE_GRADIENT, alone[i]);
+    }
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        double mean = 0, apart = 0, norm = 0;
+        CHECK_OK(engine_gradient(e, tasks, sizes[k], &loss));
+        pull(e, ENGINE_GRADIENT, together);
+        for (int i = 0; i < sizes[k]; i++)
+            mean += losses[i] / sizes[k];
+        CHECK_NEAR(loss, mean, 1e-6);
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int i = 0; i < sizes[k]; i++)
+                sum += alone[i][j] / sizes[k];
+            apart += (together[j] - sum) * (together[j] - sum);
+            norm += sum * sum;
+        }
+        CHECK(apart < 1e-10 * norm);
+    }
+    engine_close(e);
+    method_close(&m);
+}
+
 /* What a learner predicts for a task after adapting, with these settings. */
 static void predict_with(const char *method, const char *const *sets, float probs[9 * WAYS])
 {
@@ -669,4 +707,6 @@ TESTS(T(the_meta_gradient_is_the_slope_of_the_query_loss), T(first_order_is_not_
       T(unequal_tasks_together_keep_support_and_query_apart),
       T(memory_does_not_grow_with_the_steps),
       T(a_learner_fits_its_support_and_predicts_probabilities),
-      T(test_steps_are_taken_and_not_inner_steps), T(a_learner_clusters_its_own_representations))
+      T(test_steps_are_taken_and_not_inner_steps),
+      T(a_meta_batch_has_the_mean_gradient_of_its_tasks),
+      T(a_learner_clusters_its_own_representations))
