@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy_text(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? mem_string(text) : NULL;
-}
-
 static struct drawn *add(struct drawn_list *d)
 {
     d->at = mem_grow(d->at, (size_t)d->n + 1, sizeof *d->at);
@@ -54,8 +48,8 @@ int drawn_read(struct drawn_list *out, struct store *s, const char *suite)
         sql_bind(stmt, "t", suite);
     while (!err && (row = sql_row(s, stmt)) == 1) {
         *add(&d) =
-            (struct drawn){copy_text(stmt, 0), sqlite3_column_int(stmt, 1), copy_text(stmt, 2),
-                           copy_text(stmt, 3), copy_text(stmt, 4),          copy_text(stmt, 5)};
+            (struct drawn){sql_text(stmt, 0), sqlite3_column_int(stmt, 1), sql_text(stmt, 2),
+                           sql_text(stmt, 3), sql_text(stmt, 4),           sql_text(stmt, 5)};
         tables |= !d.at[d.n - 1].figure;
     }
     sqlite3_finalize(stmt);

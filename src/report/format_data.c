@@ -15,14 +15,22 @@ static const char *const field_names[FIELDS] = {
 #undef X
 };
 
-/* RFC 4180: quoted where it must be. */
+/* What a spreadsheet would compute, and is no number. */
+static bool is_formula(const char *s)
+{
+    char *end;
+    return *s && strchr("=+-@", *s) && (number_read(s, &end), *end);
+}
+
+/* RFC 4180: quoted where it must be; a formula is made a text by an apostrophe. */
 static void add_csv(struct text *out, const char *s)
 {
-    if (!s[strcspn(s, ",\"\r\n")]) {
+    bool formula = is_formula(s);
+    if (!formula && !s[strcspn(s, ",\"\r\n")]) {
         text_add(out, s);
         return;
     }
-    text_add(out, "\"");
+    text_add(out, formula ? "\"'" : "\"");
     for (; *s; s++)
         text_add_bytes(out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
     text_add(out, "\"");
@@ -54,7 +62,9 @@ void format_csv(struct text *out, const struct table *t, const char *suite, bool
             text_add(out, ",");
             add_csv(out, r->field[f]);
         }
-        text_print(out, ",%s,%d", r->variant, r->seeds);
+        text_add(out, ",");
+        add_csv(out, r->variant);
+        text_print(out, ",%d", r->seeds);
         const double numbers[] = {r->accuracy, r->half_seeds,     r->half_tasks, r->accuracy_before,
                                   r->ece,      r->valid_accuracy, r->labels_used};
         for (int k = 0; k < 7; k++)

@@ -126,23 +126,37 @@ void format_text(struct text *out, const struct table *t, bool colour)
     sheet_release(&s);
 }
 
+/* What would end a cell, or be a tag, code or emphasis. */
+static void add_markdown(struct text *out, const char *s)
+{
+    for (; *s; s++) {
+        if (strchr("|\\`*<", *s))
+            text_add(out, "\\");
+        text_add_bytes(out, s, 1);
+    }
+}
+
 static void add_styled(struct text *out, const char *text, const char *style)
 {
-    if (*text)
-        text_print(out, " %s%s%s", style, text, style);
-    text_add(out, " |");
+    text_print(out, "%s%s", *text ? " " : "", *text ? style : "");
+    add_markdown(out, text);
+    text_print(out, "%s |", *text ? style : "");
 }
 
 void format_markdown(struct text *out, const struct table *t)
 {
     struct sheet s;
     sheet_open(&s, t);
-    text_print(out, "### %s\n\n|", t->title);
+    text_add(out, "### ");
+    add_markdown(out, t->title);
+    text_add(out, "\n\n|");
     for (int l = 0; l < s.labels; l++)
-        text_print(out, " %s |", s.label_head[l]);
+        add_styled(out, s.label_head[l], "");
     for (int j = 0; j < s.columns; j++) {
-        for (int h = 0; h < s.heads; h++)
-            text_print(out, " %s", s.head[h * s.columns + j]);
+        for (int h = 0; h < s.heads; h++) {
+            text_add(out, " ");
+            add_markdown(out, s.head[h * s.columns + j]);
+        }
         text_add(out, s.heads ? " |" : " accuracy |");
     }
     text_add(out, "\n|");
@@ -164,7 +178,7 @@ void format_markdown(struct text *out, const struct table *t)
     text_add(out, "\n");
     char *note;
     for (int i = 0; (note = table_note(t, i)); i++, free(note))
-        text_print(out, "%s\n", note);
+        add_markdown(out, note), text_add(out, "\n");
     sheet_release(&s);
 }
 #endif

@@ -17,7 +17,7 @@ void html_add(struct text *t, const char *s)
 {
     static const char *const special = "<>&\"";
     static const char *const names[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
-    while (*s) {
+    while (s && *s) {
         size_t plain = strcspn(s, special);
         text_add_bytes(t, s, plain);
         s += plain;
@@ -143,7 +143,7 @@ static void add_chart_row(struct chart_rows *rows, sqlite3_stmt *stmt)
                 sqlite3_column_type(stmt, c) == SQLITE_NULL)
                 continue;
             if (fields[f].text)
-                *fields[f].text = mem_string((const char *)sqlite3_column_text(stmt, c));
+                *fields[f].text = sql_text(stmt, c);
             else
                 *fields[f].number = sqlite3_column_double(stmt, c);
         }

@@ -264,7 +264,8 @@ static bool has_line(const struct table *t, int x)
 
 static void draw_figure(struct page *p, const struct drawn *d, const struct table *t)
 {
-    char id[32], *text = NULL;
+    char id[32];
+    struct text text = {0};
     struct chart_rows rows = {0};
     bool counts = strcmp(d->x, "budget") == 0 || strcmp(d->x, "tasks") == 0;
     const char *title = strcmp(d->x, "budget") == 0  ? "label budget"
@@ -278,18 +279,19 @@ static void draw_figure(struct page *p, const struct drawn *d, const struct tabl
                           .y = "test accuracy, %",
                           .flags = counts ? CHART_LOG_X : 0};
     int x = axis_field(&t->rows, d->x);
-    text = mem_print("95 %% intervals over seeds, or over test tasks where there are fewer than "
-                     "three seeds. Batch norm: %s.",
-                     t->results->at[0].field[FIELD_BN]);
+    text_add(&text, "95 % intervals over seeds, or over test tasks where there are fewer than "
+                    "three seeds. Batch norm: ");
+    html_add(&text, t->results->at[0].field[FIELD_BN]);
+    text_add(&text, ".");
     for (int i = 0; i < t->rows.n; i++)
         for (int j = 0; j < t->columns.n; j++)
             if (table_cell(t, i, j)->chosen && *axis_value(&t->rows, i, x))
                 add_point(&rows, t, i, j, x);
-    page_figure(p, &chart, axis_field(&t->rows, "bn") < 0 ? text : NULL, &rows);
+    page_figure(p, &chart, axis_field(&t->rows, "bn") < 0 ? text.at : NULL, &rows);
     page_table(p, t);
     page_figure_end(p);
     chart_release(&rows);
-    free(text);
+    text_release(&text);
 }
 
 /* The columns asked for, and the settings that would else vary unsaid within a line. */
@@ -324,7 +326,8 @@ static int add_figure(struct page *p, const struct drawn *d, bool asked)
         err = result_list_read(&results, p->s, d->suite, "best");
     if (!err && results.n > 0)
         err = table_open(&table, &results, d->title, rows, columns);
-    if (!err && results.n > 0 && (asked || has_line(&table, axis_field(&table.rows, d->x))))
+    int x = axis_field(&table.rows, d->x); /* none in a database that is not ours */
+    if (!err && results.n > 0 && x >= 0 && (asked || has_line(&table, x)))
         draw_figure(p, d, &table);
     table_release(&table);
     result_list_release(&results);

@@ -24,12 +24,6 @@ static double real_or_nan(sqlite3_stmt *row, int column)
                                                            : sqlite3_column_double(row, column);
 }
 
-static char *text_or_empty(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return mem_string(text ? text : "");
-}
-
 /* The fields come first, in their order; then the numbers. */
 static const char query[] =
     "SELECT dataset, ways, shots, budget, method, labels, net, bench, test_shots, support, bn,"
@@ -46,9 +40,10 @@ static const char query[] =
 static void fill(struct result *r, sqlite3_stmt *row)
 {
     for (int f = 0; f < FIELDS; f++)
-        r->field[f] = text_or_empty(row, f);
-    const char *variant = (const char *)sqlite3_column_text(row, FIELDS);
-    snprintf(r->variant, sizeof r->variant, "%s", variant ? variant : "");
+        r->field[f] = sql_text(row, f);
+    char *variant = sql_text(row, FIELDS);
+    snprintf(r->variant, sizeof r->variant, "%s", variant);
+    free(variant);
     r->first_run = sqlite3_column_int64(row, FIELDS + 1);
     r->seeds = sqlite3_column_int(row, FIELDS + 2);
     double *const numbers[] = {&r->accuracy,        &r->half_seeds, &r->half_tasks,
@@ -102,7 +97,7 @@ static int read_missing(struct result_list *out, struct store *s, const char *su
         struct result *r = &out->missing[out->n_missing++];
         *r = (struct result){.first_run = sqlite3_column_int64(stmt, FIELDS)};
         for (int f = 0; f < FIELDS; f++)
-            r->field[f] = text_or_empty(stmt, f);
+            r->field[f] = sql_text(stmt, f);
     }
     sqlite3_finalize(stmt);
     return err ? err : row < 0 ? row : 0;
@@ -156,7 +151,7 @@ char *result_get(const struct result_list *all, const struct result *r, const ch
         0) {
         sql_bind(stmt, "lt", r->first_run, name);
         if (sql_row(all->store, stmt) == 1)
-            value = text_or_empty(stmt, 0);
+            value = sql_text(stmt, 0);
     }
     sqlite3_finalize(stmt);
     return value ? value : mem_string("");

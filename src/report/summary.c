@@ -138,8 +138,7 @@ static int add_rows(struct text *out, struct store *s, const struct group *g)
         sqlite3_bind_int(stmt, 5, g->shots[g->n_shots - 1]);
     }
     while (!err && (row = sql_row(s, stmt)) == 1) {
-        const char *method = (const char *)sqlite3_column_text(stmt, 0);
-        const char *labels = (const char *)sqlite3_column_text(stmt, 1);
+        char *method = sql_text(stmt, 0), *labels = sql_text(stmt, 1);
         if (!is_line(&line, method, labels)) {
             end_line(out, &line, above);
             free(above);
@@ -151,6 +150,8 @@ static int add_rows(struct text *out, struct store *s, const struct group *g)
         int i = sqlite3_column_int(stmt, 2) == g->shots[0] ? 0 : 1;
         line.value[i] = value_text(stmt, 3, "%.1f");
         line.difference[i] = value_text(stmt, 5, "%+.1f");
+        free(method);
+        free(labels);
     }
     end_line(out, &line, above);
     free(above);
@@ -164,20 +165,21 @@ static int add_groups(struct text *out, struct store *s)
     sqlite3_stmt *stmt = NULL;
     int row = 0, err = sql_prepare(s, &stmt, groups_sql);
     while (!err && (row = sql_row(s, stmt)) == 1) {
-        struct group g = {.dataset = mem_string((const char *)sqlite3_column_text(stmt, 0)),
+        struct group g = {.dataset = sql_text(stmt, 0),
                           .ways = sqlite3_column_int(stmt, 1),
                           .budget = sqlite3_column_int64(stmt, 2),
                           .capped = sqlite3_column_type(stmt, 2) != SQLITE_NULL};
         int seeds = sqlite3_column_int(stmt, 4);
+        char *title = sql_text(stmt, 3);
         text_print(out, "%sTest accuracy in %%: %s, %d seed%s, 95 %% intervals\n\n",
-                   out->size ? "\n" : "", (const char *)sqlite3_column_text(stmt, 3), seeds,
-                   seeds == 1 ? "" : "s");
+                   out->size ? "\n" : "", title, seeds, seeds == 1 ? "" : "s");
         err = read_shots(s, &g);
         if (!err) {
             add_heads(out, &g);
             err = add_rows(out, s, &g);
         }
         free(g.dataset);
+        free(title);
     }
     sqlite3_finalize(stmt);
     return err ? err : row < 0 ? row : 0;

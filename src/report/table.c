@@ -299,8 +299,10 @@ static char *describe_choice(const struct table *t, const struct cell *c, struct
             continue;
         sql_bind(stmt, "ll", c->chosen->first_run, in[i]->first_run);
         while (sql_row(s, stmt) == 1) {
-            char *pair = mem_print("%s %s", (const char *)sqlite3_column_text(stmt, 0),
-                                   (const char *)sqlite3_column_text(stmt, 1));
+            char *key = sql_text(stmt, 0), *value = sql_text(stmt, 1);
+            char *pair = mem_print("%s %s", key, value);
+            free(key);
+            free(value);
             if (sqlite3_column_int(stmt, 2) && !(out.at && strstr(out.at, pair)))
                 text_print(&out, "%s%s", out.size ? ", " : "", pair);
             free(pair);

@@ -54,8 +54,7 @@ static double number(sqlite3_stmt *row, int column)
 
 static char *words(sqlite3_stmt *row, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? mem_string(text) : NULL;
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? NULL : sql_text(row, column);
 }
 
 static int read_contests(struct store *s, const char *sql, struct contests *out)

@@ -125,6 +125,16 @@ int sql_row(struct store *s, sqlite3_stmt *stmt)
     return rc == SQLITE_DONE ? 0 : sql_failed(s, rc, "cannot read");
 }
 
+char *sql_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    char *out = mem_string(text ? text : "");
+    for (char *c = out; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return out;
+}
+
 int sql_begin(struct store *s)
 {
     pthread_mutex_lock(&s->lock);

@@ -40,6 +40,10 @@ int sql_do(struct store *s, const char *sql, const char *types, ...);
 /* 1: a row is there, 0: no more, negative: failed. */
 int sql_row(struct store *s, sqlite3_stmt *stmt);
 
+/* A copy of a text, "" for NULL, with '?' for what is not to be printed: names in a database may be
+ * anybody's, and are to steer no terminal and to end no line of a table.  free() it. */
+char *sql_text(sqlite3_stmt *row, int column);
+
 /* A write transaction under the lock: begin waits for other writers; end commits
  * when `err` is 0, else rolls back, and returns the first failure. */
 int sql_begin(struct store *s);
