@@ -3,57 +3,114 @@
 #include "finished.h"
 #include "progress.h"
 
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-struct total {
-    int runs;
-    double labels, gflop, seconds;
-    bool json;
+/* Runs that differ in nothing but their seed are a row. */
+struct row {
+    char bench[300], method[64], labels[64], settings[256];
+    int shots, runs, done;
+    double n_labels, gflop, seconds; /* of one run */
 };
 
-static void add(struct total *t, const struct mete_planned_run *r)
+struct total {
+    int runs, done;
+    double labels, gflop, seconds; /* of those that are not done */
+    bool json;
+    struct row row;  /* not printed yet, if it has runs */
+    char bench[300]; /* the last heading */
+};
+
+static void print_json(const struct mete_planned_run *r)
 {
-    t->runs++;
-    t->labels += (double)r->n_labels;
-    t->gflop += r->gflop;
-    t->seconds += r->seconds;
+    putchar('{');
+    cli_json_text("bench", r->bench);
+    printf(", \"method\": \"%s\", \"labels\": \"%s\", \"seed\": %llu, \"state\": \"%s\", "
+           "\"tasks\": %lld, \"n_labels\": %lld, ",
+           r->method, r->labels, (unsigned long long)r->seed, r->state, (long long)r->tasks,
+           (long long)r->n_labels);
+    cli_json_real("gflop", "%.6g", r->gflop);
+    fputs(", ", stdout);
+    cli_json_real("seconds", "%.6g", r->seconds);
+    puts("}");
+}
+
+static void print_row(struct total *t)
+{
+    const struct row *r = &t->row;
+    char labels[FINISHED_TEXT], took[FINISHED_TEXT];
+    if (r->runs == 0)
+        return;
+    progress_clear();
+    if (strcmp(t->bench, r->bench) != 0)
+        printf("%s\n", r->bench);
+    snprintf(t->bench, sizeof t->bench, "%s", r->bench);
+    finished_number((int64_t)r->n_labels, labels);
+    finished_time(r->seconds, took);
+    printf("  %-9s %-11s %5d %5d %5d %12s %10.1f %10s\n", r->method, r->labels, r->shots, r->runs,
+           r->done, labels, r->gflop / 1e3, took);
+    if (*r->settings) {
+        int width = cli_width();
+        fputs("    ", stdout);
+        cli_fill(stdout, r->settings, 4, 4, width ? width : 10000);
+    }
+    fflush(stdout);
 }
 
 static void print_run(void *user, const struct mete_planned_run *r)
 {
     struct total *t = user;
-    add(t, r);
+    struct row *row = &t->row;
+    bool done = strcmp(r->state, "done") == 0;
+    if (t->runs == 0 && !t->json)
+        printf("  %-9s %-11s %5s %5s %5s %12s %10s %10s\n", "method", "labels", "shots", "runs",
+               "done", "labels each", "TFLOP each", "time each");
+    fflush(stdout);
+    t->runs++;
+    t->done += done;
+    if (!done) {
+        t->labels += (double)r->n_labels;
+        t->gflop += r->gflop;
+        t->seconds += r->seconds;
+    }
     if (t->json) {
-        putchar('{');
-        cli_json_text("bench", r->bench);
-        printf(", \"method\": \"%s\", \"labels\": \"%s\", \"seed\": %llu, \"tasks\": %lld, "
-               "\"n_labels\": %lld, ",
-               r->method, r->labels, (unsigned long long)r->seed, (long long)r->tasks,
-               (long long)r->n_labels);
-        cli_json_real("gflop", "%.6g", r->gflop);
-        fputs(", ", stdout);
-        cli_json_real("seconds", "%.6g", r->seconds);
-        puts("}");
+        print_json(r);
         return;
     }
-    if (t->runs == 1)
-        printf("%-28s %-9s %-11s %5s %5s %8s %9s %10s %9s\n", "benchmark", "method", "labels",
-               "shots", "seed", "tasks", "labels", "TFLOP", "minutes");
-    printf("%-28s %-9s %-11s %5d %5llu %8lld %9lld %10.1f %9.1f\n", r->bench, r->method, r->labels,
-           r->shots, (unsigned long long)r->seed, (long long)r->tasks, (long long)r->n_labels,
-           r->gflop / 1e3, r->seconds / 60);
+    if (row->runs == 0 || strcmp(row->bench, r->bench) != 0 ||
+        strcmp(row->method, r->method) != 0 || strcmp(row->labels, r->labels) != 0 ||
+        row->shots != r->shots || strcmp(row->settings, r->settings) != 0) {
+        print_row(t);
+        *row = (struct row){.shots = r->shots,
+                            .n_labels = (double)r->n_labels,
+                            .gflop = r->gflop,
+                            .seconds = r->seconds};
+        snprintf(row->bench, sizeof row->bench, "%s", r->bench);
+        snprintf(row->method, sizeof row->method, "%s", r->method);
+        snprintf(row->labels, sizeof row->labels, "%s", r->labels);
+        snprintf(row->settings, sizeof row->settings, "%s", r->settings);
+    }
+    row->runs++;
+    row->done += done;
 }
 
 /* Runs go side by side, one thread each: the time divides. */
-static void print_total(const struct total *t, int threads)
+static void print_total(struct total *t, int threads)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double workers = threads > 0 ? threads : cores > 0 ? (double)cores : 1;
-    printf("\n%d runs, %.0f labels, %.1f TFLOP of training, %.1f minutes on one thread", t->runs,
-           t->labels, t->gflop / 1e3, t->seconds / 60);
-    if (workers > 1)
-        printf(", %.1f on %.0f", t->seconds / 60 / workers, workers);
+    char labels[FINISHED_TEXT], one[FINISHED_TEXT], all[FINISHED_TEXT];
+    print_row(t);
+    finished_number((int64_t)t->labels, labels);
+    finished_time(t->seconds, one);
+    finished_time(t->seconds / workers, all);
+    printf("\n%d runs: %d done, %d to go", t->runs, t->done, t->runs - t->done);
+    if (t->runs > t->done)
+        printf(", with %s labels and %.1f TFLOP\nabout %s on one thread", labels, t->gflop / 1e3,
+               one);
+    if (t->runs > t->done && workers > 1)
+        printf(", %s on %.0f", all, workers);
     puts("");
 }
 

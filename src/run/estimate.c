@@ -16,17 +16,95 @@ struct rates {
     double buy, train, val, test[TEST_SHOTS_MAX];
 };
 
-/* Tasks measured of each kind: a few, or as many as a device takes at once. */
-static int sample_of(const struct experiment *x)
+/* ---- what was measured before ---- */
+
+void rate_memo_release(struct rate_memo *m)
 {
-    enum { SAMPLE = 8 };
-    int batch = x->setup.train.meta_batch;
-    return batch < SAMPLE || x->learner->is.batched ? batch : SAMPLE;
+    for (int i = 0; i < m->n; i++)
+        free(m->at[i].key);
+    free(m->at);
+    *m = (struct rate_memo){0};
 }
 
-static int measure_training(struct experiment *x, struct rates *r)
+static bool recall(const struct rate_memo *m, const char *key, double *seconds)
 {
-    enum { WARM = 2 }; /* the first step touches all memory, a GPU records the second */
+    for (int i = 0; i < m->n; i++)
+        if (strcmp(m->at[i].key, key) == 0) {
+            *seconds = m->at[i].seconds;
+            return true;
+        }
+    return false;
+}
+
+static void remember(struct rate_memo *m, const char *key, double seconds)
+{
+    m->at = mem_grow(m->at, (size_t)m->n + 1, sizeof *m->at);
+    m->at[m->n++] = (struct rate){mem_string(key), seconds};
+}
+
+static bool begins(const char *text, const char *const *with)
+{
+    for (; *with; with++)
+        if (strncmp(text, *with, strlen(*with)) == 0)
+            return true;
+    return false;
+}
+
+/* What the seconds of a task depend on: the settings of method and net, those of tasks unless
+ * it is a test, the dataset, and the size of the task. */
+static char *key_of(const struct experiment *x, const struct settings *s, const char *what,
+                    const struct tasks *t)
+{
+    static const char *const apart[] = {
+        "seed",       "bench",          "labels",    "budget.",     "outer.",
+        "test.shots", "test.tasks",     "test.seed", "train.steps", "train.validate_every",
+        "train.val_", "train.patience", "shots",     NULL};
+    static const char *const training[] = {"task.", "train.", "data.", NULL};
+    bool test = strncmp(what, "test", 4) == 0;
+    char *key = mem_print("%s %s %d %d+%d", what, x->bench.dataset, tasks_ways(t),
+                          tasks_max_labels(t), tasks_max_query(t));
+    for (int i = 0; i < s->n; i++) {
+        if (begins(s->at[i].key, apart) || (test && begins(s->at[i].key, training)))
+            continue;
+        char *longer = mem_print("%s %s=%s", key, s->at[i].key, s->at[i].value);
+        free(key);
+        key = longer;
+    }
+    return key;
+}
+
+/* ---- measuring ---- */
+
+/* Tasks measured of each kind: one, or as many as a device takes at once. */
+static int sample_of(const struct experiment *x)
+{
+    return x->learner->is.batched ? x->setup.train.meta_batch : 1;
+}
+
+/* Seconds of an update with these tasks. */
+static int measure_steps(struct experiment *x, struct labelled_task *labelled, int n, double *each)
+{
+    enum { REPEATS = 16 };
+    const double enough = 0.05;                /* seconds, of which a clock makes a good measure */
+    int warm = x->learner->is.batched ? 2 : 1; /* memory is touched; a GPU records the second */
+    int err = 0, done = 0;
+    for (int i = 0; i < warm && !err; i++)
+        err = learner_step(x->learner, labelled, n);
+    if (!err)
+        err = learner_wait(x->learner);
+    double start = seconds_now();
+    while (!err && done < REPEATS && (done == 0 || seconds_now() - start < enough)) {
+        err = learner_step(x->learner, labelled, n);
+        if (!err)
+            err = learner_wait(x->learner);
+        done++;
+    }
+    *each = done ? (seconds_now() - start) / done : 0;
+    return err;
+}
+
+static int measure_training(struct experiment *x, struct rates *r, bool steps)
+{
     int n = 0, batch = sample_of(x);
     struct episode *episodes = mem_array((size_t)batch, sizeof *episodes);
     struct labelled_task *labelled = mem_array((size_t)batch, sizeof *labelled);
@@ -35,23 +113,17 @@ static int measure_training(struct experiment *x, struct rates *r)
                               .n = batch,
                               .ledger = x->ledger,
                               .learner = x->learner};
-    double start = seconds_now();
+    double start = seconds_now(), step = 0;
     int err = labeller_buy(&x->setup.labeller, &q, episodes, &n);
     if (err)
         goto out;
     r->buy = (seconds_now() - start) / n;
     for (int i = 0; i < n; i++)
         labelled[i] = labelled_task_of(&episodes[i], 0);
-    for (int i = 0; i < WARM && !err; i++)
-        err = learner_step(x->learner, labelled, n);
-    if (!err)
-        err = learner_wait(x->learner);
-    start = seconds_now();
-    for (int i = 0; i < 2 && !err; i++)
-        err = learner_step(x->learner, labelled, n);
-    if (!err)
-        err = learner_wait(x->learner);
-    r->train = (seconds_now() - start) / (2 * n);
+    if (steps)
+        err = measure_steps(x, labelled, n, &step);
+    if (steps)
+        r->train = step / n;
     for (int i = 0; i < n; i++)
         episode_release(&episodes[i]);
 out:
@@ -72,6 +144,34 @@ static int measure_test(struct experiment *x, const struct tasks *t, bool before
     *seconds = (seconds_now() - start) / what.n;
     if (!err)
         score_release(&score);
+    return err;
+}
+
+static int rates_of_training(struct experiment *x, const struct settings *s, struct rate_memo *memo,
+                             struct rates *r)
+{
+    char *train = key_of(x, s, "train", x->train);
+    char *buy = mem_print("buy by %s: %s", settings_get(s, "labels"), train);
+    bool trained = recall(memo, train, &r->train), bought = recall(memo, buy, &r->buy);
+    int err = trained && bought ? 0 : measure_training(x, r, !trained);
+    if (!err && !trained)
+        remember(memo, train, r->train);
+    if (!err && !bought)
+        remember(memo, buy, r->buy);
+    free(train);
+    free(buy);
+    return err;
+}
+
+static int rate_of_test(struct experiment *x, const struct settings *s, struct rate_memo *memo,
+                        const struct tasks *t, bool before, double *seconds)
+{
+    char *key = key_of(x, s, before ? "test, and before" : "test", t);
+    bool known = recall(memo, key, seconds);
+    int err = known ? 0 : measure_test(x, t, before, seconds);
+    if (!err && !known)
+        remember(memo, key, *seconds);
+    free(key);
     return err;
 }
 
@@ -104,7 +204,7 @@ static void add_up(const struct experiment *x, const struct rates *r, struct est
 }
 
 int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
-                 struct estimate *out)
+                 struct rate_memo *memo, struct estimate *out)
 {
     struct experiment x;
     struct rates r = {0};
@@ -112,11 +212,11 @@ int estimate_run(const struct settings *s, struct shelf *shelf, const char *devi
     int err = experiment_open(&x, s, shelf, &o);
     if (err)
         return err;
-    err = measure_training(&x, &r);
+    err = rates_of_training(&x, s, memo, &r);
     if (!err)
-        err = measure_test(&x, x.val, false, &r.val);
+        err = rate_of_test(&x, s, memo, x.val, false, &r.val);
     for (int i = 0; i < x.n_shots && !err; i++)
-        err = measure_test(&x, x.test[i], true, &r.test[i]);
+        err = rate_of_test(&x, s, memo, x.test[i], true, &r.test[i]);
     if (!err)
         add_up(&x, &r, out);
     experiment_close(&x);

@@ -5,6 +5,7 @@
  * else one run at a time uses them all.  The choice never changes a result.
  */
 #include "run/sweep.h"
+#include "run/dry_run.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -594,46 +595,6 @@ static int finish(struct sweep *w, int err)
                     : 0;
 }
 
-static bool same_but_seed(const struct settings *a, const struct settings *b)
-{
-    bool same = a && a->n == b->n;
-    for (int i = 0; same && i < a->n; i++)
-        same = strcmp(a->at[i].key, b->at[i].key) == 0 &&
-               (strcmp(a->at[i].key, "seed") == 0 || strcmp(a->at[i].value, b->at[i].value) == 0);
-    return same;
-}
-
-/* Seeds follow each other and cost the same: one of them is measured. */
-static int dry_run(struct sweep *w)
-{
-    const struct settings *measured = NULL;
-    struct estimate e = {0};
-    for (int i = 0; i < w->n_chosen; i++) {
-        const struct settings *s = &w->suite->runs[w->chosen[i]];
-        struct bench bench;
-        bool fresh = !same_but_seed(measured, s);
-        int err = fresh ? w->kind->estimate(s, w->shelf, w->o->device, &e) : 0;
-        measured = s;
-        if (err)
-            return err;
-        const char *shots = settings_get(s, "shots");
-        struct mete_planned_run run = {.bench = settings_get(s, "bench"),
-                                       .method = settings_get(s, "method"),
-                                       .labels = settings_get(s, "labels"),
-                                       .seed = strtoull(settings_get(s, "seed"), NULL, 10),
-                                       .shots = shots ? atoi(shots) : 0,
-                                       .tasks = e.tasks,
-                                       .n_labels = e.labels,
-                                       .gflop = e.flops / 1e9,
-                                       .seconds = e.seconds};
-        if (run.shots == 0 && bench_parse(&bench, run.bench) == 0)
-            run.shots = bench.shots;
-        if (w->o->planned)
-            w->o->planned(w->o->user, &run);
-    }
-    return 0;
-}
-
 static int print_configs(struct sweep *w)
 {
     for (int i = 0; i < w->n_chosen; i++) {
@@ -672,7 +633,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     if (!err && o->print_config)
         err = print_configs(&w);
     else if (!err && o->dry_run)
-        err = dry_run(&w);
+        err = dry_run(&(struct dry_run){o, kind, w.suite, w.shelf, w.chosen, w.n_chosen});
     else if (!err) {
         err = o->together ? open_lockstep(&w) : 0;
         if (!err)

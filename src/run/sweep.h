@@ -19,8 +19,19 @@ struct estimate {
     double training, test_task; /* of the seconds: training alone, adapting to and scoring a task */
     int64_t tasks, labels;      /* bought, or drawn where there is no cap */
 };
+
+/* Seconds that were measured, by what they depend on: what several runs of a suite have in common
+ * is measured once.  Starts zeroed. */
+struct rate_memo {
+    struct rate {
+        char *key;
+        double seconds;
+    } * at;
+    int n;
+};
+void rate_memo_release(struct rate_memo *m);
 int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
-                 struct estimate *out);
+                 struct rate_memo *memo, struct estimate *out);
 
 /* What a run of a suite is: the settings it can have, and the work. */
 struct sweep_kind {
@@ -29,7 +40,7 @@ struct sweep_kind {
     int (*run)(const struct settings *settings, struct shelf *shelf,
                const struct experiment_options *o, struct results *out);
     int (*estimate)(const struct settings *settings, struct shelf *shelf, const char *device,
-                    struct estimate *out);
+                    struct rate_memo *memo, struct estimate *out);
 };
 extern const struct sweep_kind sweep_training;
 

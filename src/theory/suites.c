@@ -295,13 +295,14 @@ static int drift_run(const struct settings *s, struct shelf *shelf,
 
 /* So many trainings, and tasks that are adapted to and scored. */
 static int estimate(const struct settings *s, struct shelf *shelf, const char *device,
-                    int trainings, int tasks, double scored, struct estimate *out)
+                    struct rate_memo *memo, int trainings, int tasks, double scored,
+                    struct estimate *out)
 {
     struct settings training = {.at = mem_array((size_t)s->n, sizeof *s->at)};
     for (int i = 0; i < s->n; i++)
         if (!of_theory(&s->at[i]))
             training.at[training.n++] = s->at[i]; /* borrowed */
-    int err = estimate_run(&training, shelf, device, out);
+    int err = estimate_run(&training, shelf, device, memo, out);
     free(training.at);
     if (err)
         return err;
@@ -316,21 +317,21 @@ static int estimate(const struct settings *s, struct shelf *shelf, const char *d
 
 /* One training for each removal and one more. */
 static int stability_estimate(const struct settings *s, struct shelf *shelf, const char *device,
-                              struct estimate *out)
+                              struct rate_memo *memo, struct estimate *out)
 {
     struct theory_settings t;
     int err = read_theory(s, stability_params, &t);
     /* Each model is scored on the fresh tasks, and there each point left out in turn. */
     double scored = (double)t.fresh * (2 * t.removals + 2);
-    return err ? err : estimate(s, shelf, device, t.removals + 1, t.tasks, scored, out);
+    return err ? err : estimate(s, shelf, device, memo, t.removals + 1, t.tasks, scored, out);
 }
 
 static int drift_estimate(const struct settings *s, struct shelf *shelf, const char *device,
-                          struct estimate *out)
+                          struct rate_memo *memo, struct estimate *out)
 {
     struct theory_settings t;
     int err = read_theory(s, drift_params, &t);
-    return err ? err : estimate(s, shelf, device, t.trained, t.tasks, 0, out);
+    return err ? err : estimate(s, shelf, device, memo, t.trained, t.tasks, 0, out);
 }
 
 static const struct study {

@@ -80,4 +80,22 @@ YAML
 "$METE" run "$tmp/fails.yaml" --db "$tmp/f.db" --threads 1 2>"$tmp/err"
 same "a failed run fails the suite" 1 $?
 same "the summary counts it" 1 "$(grep -c '^1 of 2 runs done, 1 failed; 1 now' "$tmp/err")"
+# a dry run knows what is done, has a row for runs that differ in their seed, and fits 80 columns
+ok "a dry run" "$METE" run $suite --dry-run --db "$tmp/a.db"
+same "rows" 6 "$(grep -cE '^  (reptile|maml|protonet) ' "$tmp/out")"
+same "what is done" "2 2 2 2" "$(awk '$1 == "protonet" { printf "%s%s %s", n++ ? " " : "", $4, $5 }' "$tmp/out")"
+same "in all" 1 "$(grep -c '^12 runs: 4 done, 8 to go, with ' "$tmp/out")"
+same "its width" "" "$(awk 'length > 80' "$tmp/out")"
+ok "a dry run without a database" "$METE" run $suite --dry-run --db "$tmp/none.db"
+same "nothing is done" 1 "$(grep -c '^12 runs: 0 done, 12 to go' "$tmp/out")"
+same "and none is made" no "$([ -e "$tmp/none.db" ] && echo yes || echo no)"
+ok "a dry run for a program" "$METE" run $suite --dry-run --db "$tmp/a.db" --json
+same "states" "4 8" "$(grep -c '"state": "done"' "$tmp/out") $(grep -c '"state": "planned"' "$tmp/out")"
+printf 'name: y\nbase: {bench: "glyphs:5w-1s@500", method: protonet, net.filters: 4}\naxes: {train.relabel: [no, yes]}\n' >"$tmp/differ.yaml"
+ok "runs that differ in a setting" "$METE" run "$tmp/differ.yaml" --dry-run --db "$tmp/none.db"
+same "say which" 2 "$(grep -cE '^    train.relabel=(yes|no)$' "$tmp/out")"
+if command -v python3 >/dev/null; then
+    ok "a dry run in a terminal" python3 "$here/terminal.py" 80 "$METE" run $suite --dry-run --db "$tmp/none.db"
+    same "shows how far it is" yes "$(grep -q 'tiny  0 of 12  0 %  measuring how long runs take' "$tmp/out" && echo yes)"
+fi
 finish
