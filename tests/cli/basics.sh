@@ -61,7 +61,7 @@ same "a command that is also a first word" "fit " "$(complete_in_bash stability 
 same "options" "--db --device --dry-run " "$(complete_in_bash run --d)"
 same "options of two words" "--force " "$(complete_in_bash data import table --f)"
 same "choices" "csv " "$(complete_in_bash results --format c)"
-same "methods" "protonet " "$(complete_in_bash train --method p)"
+same "methods" "protonet " "$(complete_in_bash train --method prot)"
 same "settings" "inner.lr= inner.loss= " "$(complete_in_bash train --set inner.l)"
 same "benchmarks" "glyphs: glyphs-users: " "$(complete_in_bash train gl)"
 same "datasets" "people " "$(complete_in_bash data info p)"
