@@ -48,6 +48,9 @@ struct settings {
     int n;
 };
 const char *settings_get(const struct settings *s, const char *key); /* NULL when not there */
+/* What a setting was before it was one, in runs and models that do not name it; which need not be
+ * its default.  NULL: they name it. */
+const char *setting_before(const char *key);
 void settings_put(struct settings *s, const char *key, const char *value, const char *origin);
 void settings_release(struct settings *s);
 struct settings settings_copy(const struct settings *s);

@@ -18,7 +18,7 @@ struct maml {
 
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct maml, first_order, "first_order", 1, "drop second derivatives (FOMAML)"),
-    PARAM_CHOICE_ROW(struct maml, absent, "absent", "origin|left-out", ABSENT_ORIGIN,
+    PARAM_CHOICE_ROW(struct maml, absent, "absent", "origin|left-out", ABSENT_LEFT_OUT,
                      "a class without support: its query points are in the training loss like any "
                      "others (origin, as the same setting of ProtoNets), or left out of it"),
     INNER_PARAMS(struct maml, 5, 0.01, 10),

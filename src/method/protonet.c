@@ -23,7 +23,7 @@ struct protonet {
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct protonet, joint, "joint", 0,
                    "embed support and query in one pass, normalised together"),
-    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out|prior", ABSENT_ORIGIN,
+    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out|prior", ABSENT_LEFT_OUT,
                      "a class without support: prototype at the origin; left out of the softmax, "
                      "and its query points of the training loss; or, where tasks share their "
                      "classes, all prototypes are drawn to shared ones, which are learned"),

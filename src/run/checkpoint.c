@@ -382,16 +382,16 @@ static int check_identity(const struct trainer *t, const char *path)
         return 0;
     if (safetensors_verify(f))
         err = 0;
-    else if (!safetensors_meta(f, "method"))
-        log_warn("%s was written by an older mete and does not say what run it is of; it is taken "
-                 "for one of this run",
-                 path);
     else if (identity_differs(t->settings, f, what))
         err =
             fail(METE_EINVAL,
                  "%s is a checkpoint of another run: %s; give another folder, or remove that file "
                  "to start anew",
                  path, what);
+    else if (!safetensors_meta(f, "method"))
+        log_warn("%s was written by an older mete and does not say what run it is of; it is taken "
+                 "for one of this run",
+                 path);
     safetensors_close(f);
     return err;
 }

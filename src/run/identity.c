@@ -53,12 +53,14 @@ bool identity_differs(const struct settings *s, const struct safetensors *f,
 {
     enum { NAMES = 5, MOST = 3 }; /* where a name differs, the settings under it do so anyway */
     int found = 0;
+    bool older = !safetensors_meta(f, "method"); /* it names no setting */
     text[0] = '\0';
     for (int i = 0; i < s->n && found < MOST; i++) {
         if (i == NAMES && found)
             break;
         const char *there = safetensors_meta(f, s->at[i].key);
-        if (!differs(&s->at[i], there))
+        there = there ? there : setting_before(s->at[i].key);
+        if ((older && !there) || !differs(&s->at[i], there))
             continue;
         describe(s, &s->at[i], there, text, IDENTITY_TEXT_SIZE);
         found++;

@@ -12,7 +12,8 @@ struct safetensors_pair *settings_pairs(const struct settings *s, int *n);
 
 enum { IDENTITY_TEXT_SIZE = 1024 };
 /* Whether the file's header has another value for one of the settings, and which: "seed is 1
- * there and 2 here".  A setting that it lacks, of a later mete, must be at its default. */
+ * there and 2 here".  A setting that it lacks, of a later mete, must be what it was before it was a
+ * setting (setting_before), or at its default; of a header without any only those are looked at. */
 bool identity_differs(const struct settings *s, const struct safetensors *f,
                       char text[IDENTITY_TEXT_SIZE]);
 

@@ -239,8 +239,13 @@ static int settings_of_model(const char *path, char ***out, int *n)
             for (const struct param *row = s.set.section[i].table; row->name && *n < 1000; row++) {
                 char key[128];
                 param_key(&s.set.section[i], row, key, sizeof key);
-                if (safetensors_meta(f, key))
-                    (*out)[(*n)++] = mem_print("%s=%s", key, safetensors_meta(f, key));
+                const char *value = safetensors_meta(f, key), *before = setting_before(key);
+                char now[PARAM_TEXT_SIZE + 16];
+                param_text(row, s.set.section[i].state, now, sizeof now); /* the default */
+                if (!value && before && strcmp(before, now) != 0)
+                    value = before;
+                if (value)
+                    (*out)[(*n)++] = mem_print("%s=%s", key, value);
             }
         setup_close(&s);
     }

@@ -6,6 +6,7 @@
  */
 #include "store/run_hash.h"
 #include "base/memory.h"
+#include "config/config.h"
 #include "data/content.h"
 
 #include <inttypes.h>
@@ -29,23 +30,15 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
 }
 
-/* Settings that came after the first runs were kept.  At these values they change nothing and
- * are left out, so that the older runs keep their ids. */
-static const struct pair later[] = {
-    {"method.absent", "origin"}, {"train.relabel", "no"}, {"train.resplit", "no"},
-    {"train.patience", "0"},     {"data.folds", "0"},     {"data.fold", "0"},
-    {"test.labels", ""},         {"test.repeats", "1"},   {"test.holdout", "0.2"},
-};
-
+/* Settings that change nothing against the first runs are left out, so that those keep their ids.
+ */
 static bool as_before(const struct pair *p)
 {
     if (strcmp(p->key, "data.content") == 0 &&
         strncmp(p->value, CONTENT_GENERATED, strlen(CONTENT_GENERATED)) == 0)
         return true; /* the benchmark's name says it all */
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (strcmp(p->key, later[i].key) == 0)
-            return strcmp(p->value, later[i].value) == 0;
-    return false;
+    const char *before = setting_before(p->key);
+    return before && strcmp(p->value, before) == 0;
 }
 
 static bool left_out(const char *key, enum run_hash_kind kind)

@@ -30,11 +30,16 @@ ROWS = {"net": "mlp", "net.hidden": 2, "net.units": 12}
 
 
 def case(method, image=GREY, labels=ONE_SHOT, filters=8, **settings):
-    return method, image, labels, dict({"net.filters": filters}, **settings)
+    return method, image, labels, dict(said(method), **dict({"net.filters": filters}, **settings))
 
 
 def rows(method, **settings):
-    return method, (24,), UNEQUAL, dict(ROWS, **settings)
+    return method, (24,), UNEQUAL, dict(said(method), **dict(ROWS, **settings))
+
+
+def said(method):
+    """The settings that have another default than ours (reference.DEFAULTS)."""
+    return {"absent": "origin"} if method in ("maml", "protonet") else {}
 
 
 CASES = {

@@ -11,17 +11,11 @@
 
 enum { STEPS = 12, STOP_AT = 7 };
 
-static const char *const settings[] = {"net.hidden=4",
-                                       "train.steps=12",
-                                       "train.meta_batch=2",
-                                       "train.validate_every=3",
-                                       "train.val_tasks=4",
-                                       "test.tasks=4",
-                                       "budget.grow=schedule",
-                                       "budget.grow_first=3",
-                                       "budget.grow_tasks=3",
-                                       "budget.grow_every=3",
-                                       NULL};
+static const char *const settings[] =
+    {/* a forged file names no setting, as those of an older mete */
+     "method.absent=origin",   "net.hidden=4",        "train.steps=12",      "train.meta_batch=2",
+     "train.validate_every=3", "train.val_tasks=4",   "test.tasks=4",        "budget.grow=schedule",
+     "budget.grow_first=3",    "budget.grow_tasks=3", "budget.grow_every=3", NULL};
 
 static int stop_there(void *user, const struct mete_progress *p)
 {

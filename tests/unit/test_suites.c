@@ -27,7 +27,7 @@ TEST(every_suite_resolves_to_the_papers_grid)
 #ifndef METE_HAVE_YAML
     SKIP("built without libyaml");
 #endif
-    CHECK_EQ(count_runs("quick"), 3 * 2 * 2);
+    CHECK_EQ(count_runs("quick"), 3 * 2 * 5);
     CHECK_EQ(count_runs("omniglot-first"), 7 * 2);
     CHECK_EQ(count_runs("table1-omniglot"),
              4 * 3 * 3 * 2 * 3); /* budgets shots methods R/A seeds */
