@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Runs that differ in nothing but their seed are a row. */
@@ -146,7 +147,7 @@ static void print_summary(const struct mete_run_summary *s, const struct mete_ru
                 o->minutes, left, left == 1 ? "" : "s");
     else if (left)
         fputs("Run the same command again to go on.\n", stderr);
-    else if (s->done == s->runs)
+    else if (s->done == s->runs && !getenv("METE_NO_HINT")) /* a script that says it itself */
         fprintf(stderr, "Next: mete results %s\n      mete report %s -o report.html\n", o->db,
                 o->db);
 }

@@ -224,11 +224,11 @@ static const char labels_tile[] =
     " show_count(max(n))) FROM (SELECT CAST(round(labels_used) AS INTEGER) AS n FROM outcomes JOIN"
     " shown USING (run))";
 static const char labels_more[] =
-    "SELECT printf('%.0f %% support, %.0f %% query;', 100.0 * s / (s + q), 100.0 * q / (s + q))"
+    "SELECT printf('%.0f %% support, %.0f %% query', 100.0 * s / (s + q), 100.0 * q / (s + q))"
     " FROM (SELECT sum(support) AS s, sum(query) AS q FROM ledger_classes JOIN shown USING (run))"
     " WHERE s + q > 0";
 static const char validation_more[] =
-    "SELECT ' validation, not charged: ' || iif(min(v) = max(v), show_count(min(v)),"
+    "SELECT 'validation, not charged: ' || iif(min(v) = max(v), show_count(min(v)),"
     " show_count(min(v)) || ' to ' || show_count(max(v))) FROM (SELECT r.ways * t.value *"
     " (s.value + q.value) AS v FROM runs r JOIN shown USING (run) JOIN outcomes USING (run) JOIN"
     " settings t ON t.run = r.run AND t.key = 'train.val_tasks' JOIN settings s ON s.run = r.run"
@@ -268,10 +268,13 @@ static int add_tile(struct page *p, const char *name, const char *value, const c
         text_print(&p->html, "<div><dt>%s</dt><dd>", name);
         html_add(&p->html, text);
         text_add(&p->html, "</dd><dd class=\"more\">");
+        bool said = false;
         for (int i = 0; !err && i < 2 && more[i]; i++) {
             char *rest = NULL;
             err = page_text(p, more[i], &rest);
+            text_add(&p->html, rest && said ? "; " : "");
             html_add(&p->html, rest ? rest : "");
+            said |= rest != NULL;
             free(rest);
         }
         text_add(&p->html, "</dd></div>\n");

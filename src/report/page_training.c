@@ -53,7 +53,8 @@ int page_training(struct page *p)
 }
 
 static const char ledger_panels_sql[] =
-    "CREATE TEMP TABLE ledger_panels AS SELECT run, dataset || ' ' || ways || 'w · ' ||"
+    "CREATE TEMP TABLE ledger_panels AS SELECT run, dataset || iif(ways > 0, ' ' || ways || 'w', "
+    "'') || ' · ' ||"
     " coalesce(show_count(budget) || ' labels', 'no cap') || ' · ' || shots || ' training shot' ||"
     " iif(shots = 1, '', 's') AS panel FROM runs JOIN shown USING (run)"
     " WHERE run IN (SELECT run FROM ledger_coverage)";

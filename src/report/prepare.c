@@ -50,8 +50,9 @@ static const char variants_sql[] =
 
 static const char chosen_sql[] =
     "CREATE TEMP TABLE chosen AS SELECT *, row_number() OVER (ORDER BY dataset_first, ways,"
-    "   test_shots, coalesce(budget, 1e18), first_run) AS place, dataset || ' ' || ways || 'w · '"
-    "   || coalesce(show_count(budget) || ' labels', 'no cap') AS panel,"
+    "   test_shots, coalesce(budget, 1e18), first_run) AS place, dataset || iif(ways > 0, ' ' || "
+    "ways || 'w',"
+    "   '') || ' · ' || coalesce(show_count(budget) || ' labels', 'no cap') AS panel,"
     "   labels || iif(apart = '', '', ', ' || apart) AS dash,"
     "   method || ', ' || labels || iif(apart = '', '', ', ' || apart) AS line,"
     "   iif(seeds >= 3, half_seeds, half_tasks) AS half FROM"

@@ -15,7 +15,7 @@
 enum { CELL = 13, SHOTS = 2 /* as many as have room, with their differences */ };
 
 static const char groups_sql[] =
-    "SELECT dataset, ways, budget, dataset || ' ' || printf('%dw', ways) || ', ' ||"
+    "SELECT dataset, ways, budget, dataset || iif(ways > 0, printf(' %dw', ways), '') || ', ' ||"
     " coalesce(show_count(budget) || ' labels', 'no cap'), max(seeds), min(seeds)"
     " FROM head GROUP BY dataset, ways, budget ORDER BY min(place)";
 

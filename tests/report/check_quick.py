@@ -133,6 +133,7 @@ def main():
     rows = check_rows(lines, cells)
     check_verdict(text, rows)
     check('three commands to try next', text[text.index('Next:'):].count(mete + ' ') == 3)
+    check('it says once what is next', text.count('Next:') == 1, text[-1500:])
     check('the report is there', os.path.exists(os.path.join(folder, 'report.html')) and 'report.html' in text)
     check('no step is skipped at the start of a curve', db.execute(
         'SELECT count(*) FROM runs WHERE run NOT IN (SELECT run FROM checkpoints WHERE step = 0)').fetchone()[0] == 0)
