@@ -20,9 +20,10 @@ static const struct param train_params[] = {
                    "re-split support and query of a task each time it is used; costs no label"),
     PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
                   "meta-updates between validations; a checkpoint follows each"),
-    PARAM_INT_ROW(struct train_settings, patience, "patience", 0, 0, 1e8,
-                  "stop after so many validations in a row without a better one, counted once the "
-                  "budget is spent; 0: after train.steps"),
+    PARAM_INT_ROW(
+        struct train_settings, patience, "patience", 0, 0, 1e8,
+        "stop after this many validations in a row without a better one, counted once the "
+        "budget is spent; 0: after train.steps"),
     PARAM_INT_ROW(struct train_settings, val_tasks, "val_tasks", 200, 1, 1e6, "validation tasks"),
     PARAM_INT_ROW(struct train_settings, val_shots, "val_shots", 1, 1, 1e6,
                   "shots of the validation supports"),
@@ -46,7 +47,7 @@ static const struct param test_params[] = {
     PARAM_TEXT_ROW(struct test_settings, support, "support", "stratified",
                    "label strategy that selects validation and test supports"),
     PARAM_FORM_ROW(struct test_settings, labels, "labels", "", labels_canonical,
-                   "instead of test.shots: so many labels of a test task in all, such as 6,30"),
+                   "instead of test.shots: labels of a test task in all, such as 6,30"),
     PARAM_INT_ROW(struct test_settings, repeats, "repeats", 1, 1, 1000,
                   "supports drawn for each user who is tested"),
     PARAM_REAL_ROW(struct test_settings, holdout, "holdout", 0.2, 0, 0.9,

@@ -18,7 +18,8 @@ const struct param task_params[] = {
         S, split_seed, "data.split_seed", 0, 0, 1e9,
         "seed of a drawn split; separate from the run's, so all runs have the same test classes"),
     PARAM_INT_ROW(S, folds, "data.folds", 0, 0, 1e6,
-                  "users in so many folds: each is tested once, by a model that never saw them; 0: "
+                  "divide the users into this many folds: each is tested once, by a model that "
+                  "never saw them; 0: "
                   "data.split"),
     PARAM_INT_ROW(S, fold, "data.fold", 0, 0, 1e6,
                   "which fold is for tests; 0: one run for each (mete train, mete run)"),
