@@ -150,7 +150,8 @@ static void fixture_ledger(const struct store_run *run, struct ledger_row *ledge
                                         .item = (int32_t)rng_below(&r, 20000),
                                         .klass = klass,
                                         .round = i % per_task / run->ways,
-                                        .cost = 1};
+                                        .kind = KIND_SUPPORT,
+                                        .cost = (millionths)MILLIONTHS};
     }
 }
 
@@ -196,6 +197,9 @@ static int fixture_finish(struct store *s, const char *id, const struct store_ru
                                     .tasks = run->budget / (run->ways * (run->shots + 1)),
                                     .labels = run->budget,
                                     .cost = (double)run->budget,
+                                    .kinds = {run->budget, 0, 400},
+                                    .unique = run->budget / 2,
+                                    .unique_validation = 300,
                                     .checkpoints = checkpoints,
                                     .n_checkpoints = fixture_checkpoints(run, checkpoints),
                                     .tests = tests,

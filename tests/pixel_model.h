@@ -56,7 +56,8 @@ static void pixel_watch(struct pixel_model *m, const struct items *s)
             if ((m->d->y[s->at[i]] == m->d->y[s->at[k]]) != (s->label[i] == s->label[k]))
                 m->wrong = "a wrong label";
     }
-    if (ledger_cap(m->ledger) > 0 && ledger_totals(m->ledger).spent > ledger_cap(m->ledger))
+    if (ledger_cap(m->ledger) > 0 &&
+        money_labels(ledger_totals(m->ledger).spent) > ledger_cap(m->ledger))
         m->wrong = "more spent than the cap";
 }
 

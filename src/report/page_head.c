@@ -228,9 +228,12 @@ static const char labels_more[] =
     " FROM (SELECT sum(support) AS s, sum(query) AS q FROM ledger_classes JOIN shown USING (run))"
     " WHERE s + q > 0";
 static const char validation_more[] =
-    "SELECT 'validation, not charged: ' || iif(min(v) = max(v), show_count(min(v)),"
-    " show_count(min(v)) || ' to ' || show_count(max(v))) FROM (SELECT r.ways * t.value *"
-    " (s.value + q.value) AS v FROM runs r JOIN shown USING (run) JOIN outcomes USING (run) JOIN"
+    "SELECT iif(max(charged), 'validation: ', 'validation, not charged: ') ||"
+    " iif(min(v) = max(v), show_count(min(v)), show_count(min(v)) || ' to ' || show_count(max(v)))"
+    " FROM (SELECT coalesce(o.validation_labels, r.ways * t.value * (s.value + q.value)) AS v,"
+    " EXISTS (SELECT 1 FROM settings x WHERE x.run = r.run AND x.key = 'budget.charge' AND x.value"
+    " LIKE '%validation') AS charged FROM runs r JOIN shown USING (run) JOIN outcomes o USING "
+    "(run) JOIN"
     " settings t ON t.run = r.run AND t.key = 'train.val_tasks' JOIN settings s ON s.run = r.run"
     " AND s.key = 'train.val_shots' JOIN settings q ON q.run = r.run AND q.key = 'test.query'"
     " WHERE r.ways > 0 AND EXISTS (SELECT 1 FROM checkpoints c WHERE c.run = r.run)) HAVING "

@@ -97,6 +97,68 @@ static char *note_choice(const struct table *t)
                      example ? " (such as: " : "", example ? example : "", example ? ")" : "");
 }
 
+/* Labels of each kind that a run used: the least and the most, over the runs of the cells. */
+enum { SUPPORT, QUERY, UNIQUE, VALIDATION, UNIQUE_VALIDATION, COUNTS };
+struct label_counts {
+    int64_t least[COUNTS], most[COUNTS];
+    bool any, unknown, charged; /* charged: those of validation */
+};
+
+static void count_labels(const struct table *t, const struct result *r, struct label_counts *c)
+{
+    sqlite3_stmt *find = NULL;
+    struct store *s = t->results->store;
+    if (sql_prepare(s, &find,
+                    "SELECT o.support_labels, o.query_labels, o.unique_labels,"
+                    " o.validation_labels, o.unique_validation, EXISTS (SELECT 1 FROM settings x"
+                    " WHERE x.run = r.run AND x.key = 'budget.charge' AND x.value LIKE"
+                    " '%validation') FROM outcomes o JOIN runs r USING (run) WHERE variant = ?"))
+        return;
+    sql_bind(find, "t", r->variant);
+    while (sql_row(s, find) == 1) {
+        for (int i = 0; i < COUNTS; i++) {
+            int64_t n = sqlite3_column_int64(find, i);
+            c->unknown |= sqlite3_column_type(find, i) == SQLITE_NULL;
+            c->least[i] = c->any && c->least[i] < n ? c->least[i] : n;
+            c->most[i] = c->any && c->most[i] > n ? c->most[i] : n;
+        }
+        c->charged |= sqlite3_column_int(find, COUNTS) != 0;
+        c->any = true;
+    }
+    sqlite3_finalize(find);
+}
+
+static void print_count(struct text *out, const struct label_counts *c, int i)
+{
+    text_print(out, "%lld", (long long)c->least[i]);
+    if (c->least[i] < c->most[i])
+        text_print(out, " to %lld", (long long)c->most[i]);
+}
+
+static char *note_labels(const struct table *t)
+{
+    struct label_counts c = {0};
+    struct text out = {0};
+    for (int i = 0; i < t->rows.n * t->columns.n; i++)
+        if (t->cells[i].chosen)
+            count_labels(t, t->cells[i].chosen, &c);
+    if (!c.any || c.unknown)
+        return NULL;
+    text_add(&out, "Labels of a run: ");
+    print_count(&out, &c, SUPPORT);
+    text_add(&out, " support and ");
+    print_count(&out, &c, QUERY);
+    text_add(&out, " query, of ");
+    print_count(&out, &c, UNIQUE);
+    text_add(&out, " items; validation, ");
+    text_add(&out, c.charged ? "" : "not charged, ");
+    print_count(&out, &c, VALIDATION);
+    text_add(&out, " of ");
+    print_count(&out, &c, UNIQUE_VALIDATION);
+    text_add(&out, " items.");
+    return text_take(&out);
+}
+
 /* ---- baselines ---- */
 
 static bool is_baseline(const struct result *r)
@@ -224,7 +286,7 @@ static char *note_missing(const struct table *t)
 
 char *table_note(const struct table *t, int i)
 {
-    static note_fn *const notes[] = {note_interval,  note_protocol, note_choice,
+    static note_fn *const notes[] = {note_interval,  note_protocol, note_labels, note_choice,
                                      note_baselines, note_paper,    note_missing};
     for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
         char *note = notes[k](t);

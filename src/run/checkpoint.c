@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ enum counters {
     C_BEST_STEP,
     COUNTERS
 };
+enum sums { S_SPENT, S_SUPPORT, S_QUERY, S_UNIQUE, SUMS }; /* of the ledger */
 enum { HISTORY_FIELDS = 7 };
 
 static void path_of(char out[4096], const char *folder, const char *file)
@@ -62,7 +64,7 @@ static int write_collection(const struct trainer *t)
     size_t len = collection_flatten(&t->bought, &flat);
     const struct safetensor out[] = {
         vector_of("tasks", DTYPE_I32, (int64_t)len, flat),
-        vector_of("ledger", DTYPE_U8, n * (int64_t)sizeof *rows, rows),
+        vector_of("rows", DTYPE_U8, n * (int64_t)sizeof *rows, rows),
     };
     path_of(path, t->folder, "collection.safetensors");
     int err = safetensors_write_summed(path, out, 2, NULL, 0);
@@ -82,7 +84,7 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
         tensors_release(&model);
         return err;
     }
-    struct safetensor *out = mem_array((size_t)(model.n + training.n + t->best.n + 3), sizeof *out);
+    struct safetensor *out = mem_array((size_t)(model.n + training.n + t->best.n + 5), sizeof *out);
     int n = tensors_list(&model, "", out, 0);
     n = tensors_list(&training, "@", out, n);
     n = tensors_list(&t->best, "@best/", out, n);
@@ -99,6 +101,16 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
     out[n++] = vector_of("@history", DTYPE_F64, (int64_t)t->n_history * HISTORY_FIELDS, history);
     out[n++] = vector_of("@counters", DTYPE_I64, COUNTERS, counters);
     out[n++] = vector_of("@reals", DTYPE_F64, 2, reals);
+    struct ledger_totals totals = ledger_totals(t->ledger);
+    const int64_t sums[SUMS] = {[S_SPENT] = totals.spent,
+                                [S_SUPPORT] = totals.kinds[KIND_SUPPORT],
+                                [S_QUERY] = totals.kinds[KIND_QUERY],
+                                [S_UNIQUE] = totals.unique};
+    int64_t items = 0;
+    const uint8_t *seen = ledger_seen(t->ledger, &items);
+    out[n++] = vector_of("@labels", DTYPE_I64, SUMS, sums);
+    if (seen)
+        out[n++] = vector_of("@seen", DTYPE_U8, items, seen);
     path_of(path, t->folder, "checkpoint.safetensors");
     int n_meta = 0;
     struct safetensors_pair *meta = settings_pairs(t->settings, &n_meta);
@@ -124,11 +136,12 @@ int checkpoint_write(struct trainer *t)
                                         [C_LABELS] = totals.labels,
                                         [C_TASKS] = totals.tasks,
                                         [C_BEST_STEP] = t->best_step};
-    const double reals[2] = {totals.spent, t->best_accuracy};
+    const double reals[2] = {money_labels(totals.spent), t->best_accuracy};
     int err = file_make_folder(t->folder);
-    if (!err && t->bought.n != t->written) {
+    if (!err && (t->bought.n != t->written || counters[C_ROWS] != t->written_rows)) {
         err = write_collection(t);
         t->written = t->bought.n;
+        t->written_rows = counters[C_ROWS];
     }
     return err ? err : write_state(t, counters, reals);
 }
@@ -165,44 +178,61 @@ static int check_counters(const struct trainer *t, const int64_t *c, const doubl
     return 0;
 }
 
-static int read_collection(struct trainer *t, const int64_t *counters, double spent)
+static bool is_money(double labels)
+{
+    return labels >= 0 && labels <= (double)MONEY_MAX / MILLIONTHS;
+}
+
+/* Rows of older collections have costs as doubles, and no kind: they had no validation. */
+static int convert_rows(struct ledger_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double old[2];
+        memcpy(old, &rows[i].cost, sizeof old);
+        if (!is_money(old[0]) || !is_money(old[1]))
+            return fail(METE_EFORMAT, "ledger row %zu: a cost of %g, %g in total", i, old[0],
+                        old[1]);
+        rows[i].cost = llround(old[0] * MILLIONTHS);
+        rows[i].total = llround(old[1] * MILLIONTHS);
+        rows[i].kind = rows[i].round < 0 ? KIND_QUERY : KIND_SUPPORT;
+    }
+    return 0;
+}
+
+static int read_rows(struct trainer *t, const int64_t *counters, struct ledger_row **out)
 {
     char path[4096];
     struct safetensors *f = NULL;
     const struct ndarray *tasks, *ledger;
     if (counters[C_BOUGHT] == 0 && counters[C_ROWS] == 0)
-        return ledger_restore(t->ledger,
-                              (struct ledger_totals){spent, counters[C_LABELS], counters[C_TASKS]},
-                              NULL, 0);
+        return 0;
     path_of(path, t->folder, "collection.safetensors");
     int err = safetensors_open(&f, path);
+    bool older = !err && !safetensors_find(f, "rows");
     if (!err)
         err = safetensors_verify(f);
     if (!err)
         err = get(f, "tasks", DTYPE_I32, -1, &tasks);
     if (!err)
-        err = get(f, "ledger", DTYPE_U8, -1, &ledger);
-    if (!err && ledger->bytes / sizeof(struct ledger_row) < (size_t)counters[C_ROWS])
+        err = get(f, older ? "ledger" : "rows", DTYPE_U8, -1, &ledger);
+    if (!err && ledger->bytes / sizeof **out < (size_t)counters[C_ROWS])
         err = fail(METE_EFORMAT, "%s: has fewer ledger rows than the checkpoint says", path);
     if (!err) {
         /* copies, since a mapping promises no alignment */
         int32_t *flat = NULL;
-        struct ledger_row *rows = NULL;
         err = mem_try(&flat, tasks->bytes, 1, path);
         if (!err)
-            err = mem_try(&rows, ledger->bytes, 1, path);
+            err = mem_try(out, ledger->bytes, 1, path);
         if (!err) {
             memcpy(flat, tasks->data, tasks->bytes);
-            memcpy(rows, ledger->data, ledger->bytes);
-            err = collection_restore(&t->bought, t->tasks, SPLIT_TRAIN, flat,
-                                     tasks->bytes / sizeof *flat, counters[C_BOUGHT]);
+            memcpy(*out, ledger->data, ledger->bytes);
+            if (older)
+                err = convert_rows(*out, ledger->bytes / sizeof **out);
         }
         if (!err)
-            err = ledger_restore(
-                t->ledger, (struct ledger_totals){spent, counters[C_LABELS], counters[C_TASKS]},
-                rows, counters[C_ROWS]);
+            err = collection_restore(&t->bought, t->tasks, SPLIT_TRAIN, flat,
+                                     tasks->bytes / sizeof *flat, counters[C_BOUGHT]);
         free(flat);
-        free(rows);
     }
     safetensors_close(f);
     return err;
@@ -221,6 +251,47 @@ static int check_history(const double (*h)[HISTORY_FIELDS], int64_t n, const int
     }
     right = right && found && h[n - 1][0] == (double)counters[C_STEP];
     return right ? 0 : fail(METE_EFORMAT, "validations that no run can have had");
+}
+
+/* The tasks bought, and the ledger with its sums. */
+static int read_collection(struct trainer *t, const struct safetensors *f, const int64_t *counters,
+                           double spent)
+{
+    struct ledger_totals totals = {.spent = is_money(spent) ? llround(spent * MILLIONTHS) : -1,
+                                   .labels = counters[C_LABELS],
+                                   .tasks = counters[C_TASKS],
+                                   .kinds = {-1, -1},
+                                   .unique = -1};
+    struct ledger_row *rows = NULL;
+    const struct ndarray *sums, *seen = safetensors_find(f, "@seen");
+    int64_t items = 0, sum[SUMS];
+    int err = 0;
+    if (safetensors_find(f, "@labels") && !(err = get(f, "@labels", DTYPE_I64, SUMS, &sums))) {
+        ndarray_to_int64(sums, sum);
+        totals.spent = sum[S_SPENT];
+        totals.kinds[KIND_SUPPORT] = sum[S_SUPPORT];
+        totals.kinds[KIND_QUERY] = sum[S_QUERY];
+        totals.unique = sum[S_UNIQUE];
+        bool right =
+            sum[S_SPENT] >= 0 && money_labels(sum[S_SPENT]) == spent &&
+            within(sum[S_UNIQUE], -1, totals.labels) && within(sum[S_SUPPORT], -1, totals.labels) &&
+            within(sum[S_QUERY], -1, totals.labels) && (sum[S_SUPPORT] < 0) == (sum[S_QUERY] < 0) &&
+            (sum[S_QUERY] < 0 || sum[S_SUPPORT] == totals.labels - sum[S_QUERY]);
+        if (!right)
+            err = fail(METE_EFORMAT, "counts of labels that no run can have had");
+    }
+    if (!err && totals.spent < 0)
+        err = fail(METE_EFORMAT, "%g labels' worth was spent", spent);
+    ledger_seen(t->ledger, &items);
+    if (!err && seen)
+        err = get(f, "@seen", DTYPE_U8, items, &seen);
+    if (!err)
+        err = read_rows(t, counters, &rows);
+    if (!err)
+        err = ledger_restore(t->ledger, totals, rows, counters[C_ROWS],
+                             seen ? (const uint8_t *)seen->data : NULL);
+    free(rows);
+    return err;
 }
 
 static int read_history(struct trainer *t, const struct safetensors *f, const int64_t *counters,
@@ -359,7 +430,7 @@ static int read_state(struct trainer *t, const char *path)
     if (!err)
         err = read_history(t, f, counters, reals[1]);
     if (!err)
-        err = read_collection(t, counters, reals[0]);
+        err = read_collection(t, f, counters, reals[0]);
     if (!err) {
         t->step = counters[C_STEP];
         t->asked = counters[C_ASKED];
@@ -367,6 +438,7 @@ static int read_state(struct trainer *t, const char *path)
         t->best_step = counters[C_BEST_STEP];
         t->best_accuracy = reals[1];
         t->written = t->bought.n;
+        t->written_rows = counters[C_ROWS];
     }
     safetensors_close(f);
     return err;

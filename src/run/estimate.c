@@ -177,14 +177,15 @@ static int rate_of_test(struct experiment *x, const struct settings *s, struct r
 
 static int64_t labels_of_task(const struct experiment *x)
 {
-    bool query = x->setup.budget.charge == CHARGE_SUPPORT_QUERY;
+    bool query = x->setup.budget.charge != CHARGE_SUPPORT;
     return tasks_max_labels(x->train) + (query ? tasks_max_query(x->train) : 0);
 }
 
-static void add_up(const struct experiment *x, const struct rates *r, struct estimate *out)
+static void add_up(const struct experiment *x, const struct rates *r, double validation,
+                   struct estimate *out)
 {
     const struct train_settings *s = &x->setup.train;
-    double cap = ledger_cap(x->ledger), steps = s->steps;
+    double cap = ledger_cap(x->ledger) - validation, steps = s->steps;
     int64_t per_task = labels_of_task(x);
     out->tasks = cap > 0 ? (int64_t)(cap / (double)per_task) : (int64_t)s->steps * s->meta_batch;
     out->labels = out->tasks * per_task;
@@ -212,13 +213,16 @@ int estimate_run(const struct settings *s, struct shelf *shelf, const char *devi
     int err = experiment_open(&x, s, shelf, &o);
     if (err)
         return err;
-    err = rates_of_training(&x, s, memo, &r);
+    err = experiment_buy_validation(&x, x.ledger);
+    double validation = money_labels(ledger_totals(x.ledger).spent);
+    if (!err)
+        err = rates_of_training(&x, s, memo, &r);
     if (!err)
         err = rate_of_test(&x, s, memo, x.val, false, &r.val);
     for (int i = 0; i < x.n_shots && !err; i++)
         err = rate_of_test(&x, s, memo, x.test[i], true, &r.test[i]);
     if (!err)
-        add_up(&x, &r, out);
+        add_up(&x, &r, validation, out);
     experiment_close(&x);
     return err;
 }

@@ -176,17 +176,17 @@ int evaluate(struct learner *l, const struct evaluation *what, struct score *out
                           .n = what->n,
                           .tasks_hash = 0xcbf29ce484222325u};
     struct budget_settings free_of_charge;
-    struct ledger *ledger = NULL;
+    struct ledger *own = NULL;
     struct chunk *c = mem_alloc(sizeof *c);
     c->most = chunk;
     param_defaults(budget_params, &free_of_charge);
-    int err = ledger_open(&ledger, what->tasks, &free_of_charge, 0, false);
+    int err = what->ledger ? 0 : ledger_open(&own, what->tasks, &free_of_charge, 0, false);
     for (int first = 0; first < what->n && !err; first += chunk) {
         struct label_request q = {.tasks = what->tasks,
                                   .part = what->part,
                                   .first = first,
                                   .n = what->n - first < chunk ? what->n - first : chunk,
-                                  .ledger = ledger,
+                                  .ledger = what->ledger ? what->ledger : own,
                                   .learner = l,
                                   .threads = l->is.threads};
         if (what->given)
@@ -201,7 +201,7 @@ int evaluate(struct learner *l, const struct evaluation *what, struct score *out
             episode_release(&c->episodes[i]);
         c->n = 0;
     }
-    ledger_close(ledger);
+    ledger_close(own);
     free(c);
     if (err) {
         score_release(&score);

@@ -14,6 +14,7 @@ struct evaluation {
     const struct episode *given; /* (n) NULL, or tasks to score instead of those */
     bool before;                 /* also without adaptation */
     struct meter *meter;         /* told after some tasks each; NULL: nobody is told */
+    struct ledger *ledger;       /* that records the labels; NULL: nobody does */
 };
 
 struct score {

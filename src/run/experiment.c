@@ -58,6 +58,48 @@ static int open_test(struct experiment *x, int i)
     return err;
 }
 
+/* The labels of tasks 0..n-1 of one of the sets to choose by. */
+static int buy_judged(struct experiment *x, struct ledger *ledger, const struct tasks *tasks)
+{
+    enum { AT_ONCE = 256 };
+    int n = experiment_test_tasks(x, SPLIT_VAL, tasks), got = 0, err = 0;
+    struct episode *episodes = mem_array(AT_ONCE, sizeof *episodes);
+    for (int first = 0; first < n && !err; first += got) {
+        struct label_request q = {.tasks = tasks,
+                                  .part = SPLIT_VAL,
+                                  .first = first,
+                                  .n = n - first < AT_ONCE ? n - first : AT_ONCE,
+                                  .ledger = ledger};
+        err = labeller_buy(&x->judge, &q, episodes, &got);
+        for (int i = 0; i < got && !err; i++)
+            episode_release(&episodes[i]);
+        if (!err && got == 0)
+            break;
+    }
+    free(episodes);
+    return err;
+}
+
+int experiment_buy_validation(struct experiment *x, struct ledger *ledger)
+{
+    if (x->judge.ops->needs & LABEL_LEARNER) /* which labels is known when they are asked for */
+        return x->setup.budget.charge != CHARGE_ALL
+                   ? 0
+                   : fail(METE_EINVAL,
+                          "budget.charge: validation is charged before training, and "
+                          "test.support=%s chooses its labels later; use stratified or random",
+                          x->judge.ops->name);
+    int err = buy_judged(x, ledger, x->val);
+    for (int i = 0; i < x->n_shots && !err; i++)
+        err = buy_judged(x, ledger, x->test[i]);
+    if (err == METE_EBUDGET)
+        err = fail(METE_EINVAL,
+                   "budget.charge: a budget of %g does not pay for the labels of %d validation "
+                   "tasks; raise it or lower train.val_tasks",
+                   ledger_cap(ledger), x->setup.train.val_tasks);
+    return err;
+}
+
 int experiment_open_tasks(struct experiment *x)
 {
     int err = parse_shots(x);
@@ -184,10 +226,12 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
                               .part = SPLIT_VAL,
                               .support = &x->judge,
                               .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i]),
-                              .meter = &x->meter};
+                              .meter = &x->meter,
+                              .ledger = x->ledger};
     struct score valid = {0}, score = {0};
     int err = evaluate(x->learner, &what, &valid);
     what.part = SPLIT_TEST;
+    what.ledger = NULL; /* a test chooses nothing */
     what.n = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
     what.before = true;
     if (!err)
@@ -257,8 +301,10 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     out->all.best_accuracy = t->best_accuracy;
     out->all.tasks = totals.tasks;
     out->all.labels = totals.labels;
-    out->all.labels_unique = ledger_unique(x->ledger);
-    out->all.cost = totals.spent;
+    out->all.cost = money_labels(totals.spent);
+    memcpy(out->all.kinds, totals.kinds, sizeof totals.kinds);
+    out->all.unique = totals.unique;
+    out->all.unique_validation = totals.unique_validation;
     out->all.checkpoints = out->checkpoints;
     out->all.n_checkpoints = t->n_history;
     gather_ledger(x, out);
@@ -314,8 +360,11 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
                                        .part = SPLIT_VAL,
                                        .support = &x.judge,
                                        .n = val_tasks,
-                                       .meter = &x.meter}};
-    err = train(&t);
+                                       .meter = &x.meter,
+                                       .ledger = x.ledger}};
+    err = experiment_buy_validation(&x, x.ledger);
+    if (!err)
+        err = train(&t);
     x.meter.done = training; /* also where it stopped early */
     x.meter.testing = true;
     *again = t.unusable;

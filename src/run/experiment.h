@@ -58,6 +58,10 @@ void experiment_close(struct experiment *x); /* a zeroed one is fine */
 /* Its tasks alone, given bench, setup, seed and data: whether there can be such a run. */
 int experiment_open_tasks(struct experiment *x);
 void experiment_close_tasks(struct experiment *x);
+/* Records the labels of all validation tasks, and charges them where budget.charge says so, so
+ * that the rest of the budget is for training.  Where a learner chooses the supports, they are
+ * recorded when it does. */
+int experiment_buy_validation(struct experiment *x, struct ledger *ledger);
 
 /* Trains and tests; `out` and what it points to are given back with results_release. */
 struct results {

@@ -67,11 +67,14 @@ static int write_ledger(const char *folder, const struct results *r)
     char *text = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
-    fputs("task,item,class,round,cost,total\n", f); /* round -1: the query set */
+    fputs("task,item,class,round,cost,total,kind\n", f); /* round -1: the query set */
     for (int64_t i = 0; i < r->all.n_ledger; i++) {
         const struct ledger_row *p = &r->all.ledger[i];
-        fprintf(f, "%lld,%d,%d,%d,%.10g,%.10g\n", (long long)p->task, p->item, p->klass, p->round,
-                p->cost, p->total);
+        char cost[MONEY_TEXT_SIZE], total[MONEY_TEXT_SIZE];
+        money_text(p->cost, cost);
+        money_text(p->total, total);
+        fprintf(f, "%lld,%d,%d,%d,%s,%s,%s\n", (long long)p->task, p->item, p->klass, p->round,
+                cost, total, ledger_kind_name(p->kind));
     }
     fclose(f);
     int err = write_text(folder, "ledger.csv", text, size);

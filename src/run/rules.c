@@ -48,22 +48,27 @@ static void rules_close(void *user, struct param_set *set)
 }
 
 /* A cap that does not pay for the smallest task is a mistake, found before any work. */
-static int check_budget(const struct setup *s, const struct bench *b, const struct tasks *t)
+static int check_budget(struct experiment *x)
 {
+    const struct budget_settings *s = &x->setup.budget;
     struct ledger *ledger = NULL;
-    double cap = s->budget.labels > 0 ? s->budget.labels : (double)b->budget;
-    int err = ledger_open(&ledger, t, &s->budget, cap, false);
+    double cap = s->labels > 0 ? s->labels : (double)x->bench.budget;
+    int err = ledger_open(&ledger, x->train, s, cap, false);
     struct task task = {0};
     struct purchase p = {0};
+    if (!err && s->charge == CHARGE_ALL)
+        err = experiment_buy_validation(x, ledger);
     if (!err)
-        err = task_draw(t, SPLIT_TRAIN, 0, &task);
+        err = task_draw(x->train, SPLIT_TRAIN, 0, &task);
     if (!err)
         err = purchase_open(&p, ledger, &task, task.labels);
     if (!err)
         purchase_drop(&p);
     else if (err == METE_EBUDGET)
-        err = fail(METE_EINVAL, "a budget of %g labels does not pay for one task of %d + %d labels",
-                   cap, task.labels, s->budget.charge == CHARGE_SUPPORT ? 0 : task.n_query);
+        err =
+            fail(METE_EINVAL, "a budget of %g labels does not pay for one task of %d + %d labels%s",
+                 cap, task.labels, s->charge == CHARGE_SUPPORT ? 0 : task.n_query,
+                 s->charge == CHARGE_ALL ? " beside those of validation" : "");
     task_release(&task);
     ledger_close(ledger);
     return err;
@@ -111,7 +116,6 @@ static int rules_check(void *user, const struct config_names *names, const struc
     struct run_rules *r = user;
     const struct setup *s = &r->setup;
     struct experiment x = {.setup = *s, .seed = names->seed};
-    struct labeller judge = {0};
     (void)set;
     *key = "bench";
     if (!names->bench)
@@ -124,7 +128,13 @@ static int rules_check(void *user, const struct config_names *names, const struc
     if (!err) {
         setup_settle(&r->setup, tasks_are_users(x.train),
                      s->budget.labels > 0 || x.bench.budget > 0);
-        err = check_budget(s, &x.bench, x.train);
+        x.setup = *s;
+        *key = "test.support";
+        err = labeller_open(&x.judge, s->test.support);
+    }
+    if (!err) {
+        *key = s->budget.charge == CHARGE_ALL ? "budget.charge" : "bench";
+        err = check_budget(&x);
     }
     if (!err)
         err = note_content(r, &x);
@@ -132,11 +142,7 @@ static int rules_check(void *user, const struct config_names *names, const struc
         *key = "net";
         err = check_net(s, x.data);
     }
-    if (!err) {
-        *key = "test.support";
-        err = labeller_open(&judge, s->test.support);
-    }
-    labeller_close(&judge);
+    labeller_close(&x.judge);
     experiment_close_tasks(&x);
     return err;
 }

@@ -93,6 +93,21 @@ static int pass_on_progress(void *user, struct meter *m)
                                                .detail = detail});
 }
 
+/* "10 tasks, 60 labels of 45 items: 30 support, 30 query; charged 60" */
+static void log_labels(const struct store_results *r)
+{
+    char kinds[96] = "", unique[48] = "";
+    if (r->kinds[KIND_SUPPORT] >= 0)
+        snprintf(kinds, sizeof kinds, ": %lld support, %lld query",
+                 (long long)r->kinds[KIND_SUPPORT], (long long)r->kinds[KIND_QUERY]);
+    if (r->unique >= 0)
+        snprintf(unique, sizeof unique, " of %lld items", (long long)r->unique);
+    log_info("%lld tasks, %lld labels%s%s; charged %.10g", (long long)r->tasks,
+             (long long)r->labels, unique, kinds, r->cost);
+    log_info("validation saw %lld labels of %lld items; they choose the step and the shots",
+             (long long)r->kinds[KIND_VALIDATION], (long long)r->unique_validation);
+}
+
 /* Trains, writes the folder and tells of it. */
 static int train_in(const char *folder, const struct settings *s, struct shelf *shelf,
                     const struct mete_train_options *o, struct results *out)
@@ -113,11 +128,8 @@ static int train_in(const char *folder, const struct settings *s, struct shelf *
         return err;
     }
     checkpoint_remove(folder);
-    log_info("%lld tasks, %lld labels (%lld different ones), %g charged, best at step %lld; models "
-             "in %s",
-             (long long)out->all.tasks, (long long)out->all.labels,
-             (long long)out->all.labels_unique, out->all.cost, (long long)out->all.best_step,
-             folder);
+    log_labels(&out->all);
+    log_info("best at step %lld; models in %s", (long long)out->all.best_step, folder);
     return 0;
 }
 

@@ -41,17 +41,16 @@ static int buy(struct trainer *t, int want, struct episode *episodes, int *got)
     return err;
 }
 
-/* Where a label is paid once, users come again until a whole round of them has cost nothing. */
-static bool all_bought(const struct trainer *t)
+/* How many more users to ask in vain before all they have is bought: a budget larger than that
+ * is not spent. */
+static int64_t patience_with_users(const struct trainer *t)
 {
     const struct ledger_row *rows;
-    int64_t n = ledger_rows(t->ledger, &rows), round = tasks_count(t->tasks, SPLIT_TRAIN);
-    if (t->setup->budget.unit != UNIT_UNIQUE || round > t->asked)
-        return false;
-    for (int64_t i = n - 1; i >= 0 && rows[i].task >= t->asked - round; i--)
-        if (rows[i].cost > 0)
-            return false;
-    return true;
+    int64_t users = tasks_count(t->tasks, SPLIT_TRAIN), paid = 0;
+    for (int64_t i = ledger_rows(t->ledger, &rows) - 1; i >= 0 && paid == 0; i--)
+        if (rows[i].cost > 0 && rows[i].kind != KIND_VALIDATION)
+            paid = rows[i].task + 1;
+    return users - (t->asked - paid);
 }
 
 /* Grows the collection by what is due before this step (Algorithm 1, lines 3-11). */
@@ -61,12 +60,14 @@ static int grow(struct trainer *t)
     struct episode *episodes = mem_array(BUY_AT_ONCE, sizeof *episodes);
     int err = 0;
     while (due > 0 && !err && !t->spent) {
+        int64_t most = patience_with_users(t);
         int want = due < BUY_AT_ONCE ? (int)due : BUY_AT_ONCE, got = 0;
+        want = most < want ? (int)most : want;
         err = buy(t, want, episodes, &got);
         if (err)
             break;
         collection_add(&t->bought, episodes, got);
-        t->spent = got < want || all_bought(t);
+        t->spent = got < want || patience_with_users(t) <= 0;
         due -= got;
         if (got > 0)
             err = meter_add(t->meter, 0);

@@ -37,6 +37,7 @@ struct trainer {
     int64_t best_step;
     double best_accuracy;
     int written;                /* tasks in the collection on disk */
+    int64_t written_rows;       /* and rows of the ledger */
     double saved_at, save_took; /* the last checkpoint: when, and for how long; in seconds */
 };
 

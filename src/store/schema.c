@@ -89,8 +89,23 @@ static const char contents_sql[] =
     ") WITHOUT ROWID;";
 enum { CONTENTS_STEP = 3 }; /* from version 3 to 4 */
 
+/* Labels of every kind; NULL where an older run did not count them. */
+static const char kinds_sql[] =
+    "ALTER TABLE ledger ADD COLUMN kind INTEGER;" /* 0 support, 1 query, 2 validation */
+    "ALTER TABLE outcomes ADD COLUMN support_labels INTEGER;"
+    "ALTER TABLE outcomes ADD COLUMN query_labels INTEGER;"
+    "ALTER TABLE outcomes ADD COLUMN validation_labels INTEGER;"
+    "ALTER TABLE outcomes ADD COLUMN unique_labels INTEGER;" /* of support and query */
+    "ALTER TABLE outcomes ADD COLUMN unique_validation INTEGER;";
+static const char kinds_temp_sql[] =
+    "CREATE TEMP VIEW outcomes AS SELECT *, NULL AS support_labels, NULL AS query_labels,"
+    " NULL AS validation_labels, NULL AS unique_labels, NULL AS unique_validation"
+    " FROM main.outcomes;";
+enum { KINDS_VERSION = 6 };
+
 /* A change of the schema appends the statements that make it. */
-static const void *const steps[] = {schema_sql, measures_sql, choice_sql, contents_sql, choice_sql};
+static const void *const steps[] = {schema_sql,   measures_sql, choice_sql,
+                                    contents_sql, choice_sql,   kinds_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 
 static int fill_student(struct store *s)
@@ -105,7 +120,10 @@ static int fill_student(struct store *s)
 
 int schema_for_reading(struct store *s, int version)
 {
-    return version < CHOICE_VERSION ? sql_exec(s, choice_temp_sql, "cannot read it") : 0;
+    int err = version < CHOICE_VERSION ? sql_exec(s, choice_temp_sql, "cannot read it") : 0;
+    if (!err && version < KINDS_VERSION)
+        err = sql_exec(s, kinds_temp_sql, "cannot read it");
+    return err;
 }
 
 int schema_upgrade(struct store *s, int from)

@@ -160,13 +160,14 @@ struct store_measure { /* a number of a run that is no accuracy: a study's (docs
 };
 
 struct store_results {
-    int64_t steps;         /* meta-updates done */
-    int64_t best_step;     /* of the best checkpoint */
-    double best_accuracy;  /* its validation accuracy */
-    int64_t tasks;         /* training tasks bought, or drawn where there is no cap */
-    int64_t labels;        /* labels used */
-    int64_t labels_unique; /* different ones among them; 0: not counted */
-    double cost;           /* what was charged for them */
+    int64_t steps;               /* meta-updates done */
+    int64_t best_step;           /* of the best checkpoint */
+    double best_accuracy;        /* its validation accuracy */
+    int64_t tasks;               /* training tasks bought, or drawn where there is no cap */
+    int64_t labels;              /* labels used */
+    double cost;                 /* what was charged, validation included where it is charged */
+    int64_t kinds[LEDGER_KINDS]; /* labels of support, query, validation; -1: not known */
+    int64_t unique, unique_validation; /* different items among them; -1: not known */
     const struct store_checkpoint *checkpoints;
     int n_checkpoints;
     const struct store_test *tests;

@@ -29,22 +29,23 @@ static int put_checkpoints(struct store *s, int64_t run, const struct store_resu
 static int put_ledger(struct store *s, int64_t run, const struct store_results *r)
 {
     sqlite3_stmt *put = NULL;
-    int err = sql_prepare(s, &put, "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)");
+    int err = sql_prepare(s, &put, "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     for (int64_t i = 0; !err && i < r->n_ledger; i++) {
         const struct ledger_row *p = &r->ledger[i];
-        err = sql_put(s, put, "llliiid", run, i, p->task, p->item, p->klass, p->round, p->cost);
+        err = sql_put(s, put, "llliiidi", run, i, p->task, p->item, p->klass, p->round,
+                      money_labels(p->cost), p->kind);
     }
     sqlite3_finalize(put);
     if (!err)
         err = sql_do(s,
                      "INSERT INTO ledger_classes SELECT run, class, sum(round >= 0), sum(round < 0)"
-                     " FROM ledger WHERE run = ? GROUP BY class",
+                     " FROM ledger WHERE run = ? AND kind < 2 GROUP BY class",
                      "l", run);
     return err ? err
                : sql_do(s,
                         "INSERT INTO ledger_coverage SELECT run, classes, count(*) FROM"
                         " (SELECT run, count(DISTINCT class) AS classes FROM ledger"
-                        "  WHERE run = ? AND round >= 0 GROUP BY task) GROUP BY classes",
+                        "  WHERE run = ? AND kind = 0 GROUP BY task) GROUP BY classes",
                         "l", run);
 }
 
@@ -168,8 +169,16 @@ static int put_times(struct store *s, int64_t run, const struct store_results *r
 
 static int put_results(struct store *s, int64_t run, const struct store_results *r)
 {
-    int err = sql_do(s, "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?)", "llldlld", run,
-                     r->steps, r->best_step, r->best_accuracy, r->tasks, r->labels, r->cost);
+    /* a study's numbers are no counts of a ledger */
+    bool counted = r->kinds[KIND_SUPPORT] + r->kinds[KIND_QUERY] == r->labels;
+    int64_t unknown = -1;
+    int err = sql_do(s,
+                     "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, nullif(?, -1),"
+                     " nullif(?, -1), nullif(?, -1), nullif(?, -1), nullif(?, -1))",
+                     "llldlldlllll", run, r->steps, r->best_step, r->best_accuracy, r->tasks,
+                     r->labels, r->cost, counted ? r->kinds[KIND_SUPPORT] : unknown,
+                     counted ? r->kinds[KIND_QUERY] : unknown, r->kinds[KIND_VALIDATION],
+                     counted ? r->unique : unknown, r->unique_validation);
     if (!err)
         err = put_checkpoints(s, run, r);
     for (int i = 0; !err && i < r->n_tests; i++)

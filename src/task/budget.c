@@ -4,8 +4,8 @@
 
 #define S struct budget_settings
 const struct param budget_params[] = {
-    PARAM_CHOICE_ROW(S, charge, "charge", "support+query|support", CHARGE_SUPPORT_QUERY,
-                     "which labels of a task are charged"),
+    PARAM_CHOICE_ROW(S, charge, "charge", "support+query|support|support+query+validation",
+                     CHARGE_SUPPORT_QUERY, "which labels of a task are charged"),
     PARAM_CHOICE_ROW(S, unit, "unit", "draws|unique|auto", UNIT_AUTO,
                      "charge an item every time it is drawn, or once; auto: once where tasks are "
                      "users"),

@@ -251,12 +251,20 @@ def check_test(db, tasks, s, data, w, row):
 
 
 def check_ledger(db, run, s, data):
-    rows = db.execute("SELECT * FROM ledger WHERE run=? ORDER BY number", (run,)).fetchall()
+    every = db.execute("SELECT * FROM ledger WHERE run=? ORDER BY number", (run,)).fetchall()
+    rows = [r for r in every if r["kind"] != 2]
+    valid = [r for r in every if r["kind"] == 2]
     done = db.execute("SELECT * FROM outcomes WHERE run=?", (run,)).fetchone()
     check(f"run {run}: labels", done["labels_used"], len(rows), 0)
-    check(f"run {run}: cost", done["cost"], sum(r["cost"] for r in rows), 1e-9)
+    check(f"run {run}: cost", done["cost"], sum(r["cost"] for r in every), 1e-9)
+    check(f"run {run}: support", done["support_labels"], sum(r["round"] >= 0 for r in rows), 0)
+    check(f"run {run}: query", done["query_labels"], sum(r["round"] < 0 for r in rows), 0)
+    check(f"run {run}: validation", done["validation_labels"], len(valid), 0)
+    check(f"run {run}: unique", done["unique_labels"], len({r["item"] for r in rows}), 0)
+    check(f"run {run}: unique validation", done["unique_validation"], len({r["item"] for r in valid}), 0)
+    check(f"run {run}: once each", len(valid), len({(r["task"], r["item"]) for r in valid}), 0)
     check(f"run {run}: tasks", done["tasks"], len({r["task"] for r in rows}), 0)
-    if any(data.y[r["item"]] != r["class"] for r in rows):
+    if any(data.y[r["item"]] != r["class"] for r in every):
         FAILED.append(f"run {run}: a class in the ledger is not the item's")
     for r in db.execute("SELECT * FROM ledger_classes WHERE run=?", (run,)):
         of = [x["round"] for x in rows if x["class"] == r["class"]]

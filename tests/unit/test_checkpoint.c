@@ -217,6 +217,11 @@ TEST(a_forged_one_is_refused)
         {0, "@reals", 0, 1e300},
         {0, "@reals", 1, (double)NAN},
         {0, "@reals", 1, 2},
+        {0, "@labels", 0, -1},
+        {0, "@labels", 0, 1e18},
+        {0, "@labels", 1, 3},
+        {0, "@labels", 2, -1},
+        {0, "@labels", 3, 1e9},
         {0, "@history", 0, 1e300},
         {0, "@history", 0, (double)NAN},
         {0, "@history", 4, 2},
@@ -243,10 +248,13 @@ TEST(a_forged_one_is_refused)
         {1, "tasks", 10, -1},
         {1, "tasks", 10, 100000},
         /* of a row of the ledger: item and class */
-        {1, "ledger", 8, -1},
-        {1, "ledger", 8, 100000},
-        {1, "ledger", 12, -1},
-        {1, "ledger", 12, 100000},
+        {1, "rows", 8, -1},
+        {1, "rows", 8, 100000},
+        {1, "rows", 12, -1},
+        {1, "rows", 12, 100000},
+        {1, "rows", 20, 3}, /* its kind */
+        {1, "rows", 20, 0},
+        {1, "rows", 20, -1},
     };
     make();
     for (size_t i = 0; i < sizeof forgeries / sizeof *forgeries; i++) {

@@ -158,7 +158,7 @@ TEST(the_budget_ends_the_buying_and_that_is_no_failure)
     struct label_request q = {.tasks = s.t, .n = 300, .ledger = s.l};
     CHECK_OK(labeller_buy(&l, &q, e, &n));
     CHECK_EQ(n, 100);
-    CHECK_NEAR(ledger_totals(s.l).spent, 1000, 0);
+    CHECK_NEAR(money_labels(ledger_totals(s.l).spent), 1000, 0);
     release_all(e, n);
     q.first = 100;
     CHECK_OK(labeller_buy(&l, &q, e, &n));

@@ -105,9 +105,10 @@ static const char *audit(const struct scene *s, const struct basket *b, uint8_t 
             wrong = "a row of no episode";
         else if (task.classes[label] != s->d->y[item])
             wrong = "a label that is not the item's";
-        else if (fabs(row[i].cost - price) > 1e-9 || fabs(row[i].total - total) > 1e-6)
+        else if (fabs(money_labels(row[i].cost) - price) > 1e-9 ||
+                 fabs(money_labels(row[i].total) - total) > 1e-6)
             wrong = "a price that is not the item's";
-        else if (s->cap > 0 && row[i].total > s->cap)
+        else if (s->cap > 0 && money_labels(row[i].total) > s->cap)
             wrong = "a row past the cap";
         if (charged)
             paid[item] = 1;
@@ -146,7 +147,7 @@ static bool ended_in_time(const struct scene *s, const struct basket *b, const u
         most += s->budget.unit == UNIT_UNIQUE && paid[task.query[i]] ? 0 : s->price[task.query[i]];
     free(price);
     task_release(&task);
-    return ledger_totals(b->ledger).spent + most > s->cap;
+    return money_labels(ledger_totals(b->ledger).spent) + most > s->cap;
 }
 
 static bool same_baskets(const struct basket *a, const struct basket *b)

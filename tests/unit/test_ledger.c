@@ -50,7 +50,7 @@ static int64_t tasks_for(const struct tasks *t, const struct budget_settings *s,
     int err = ledger_open(&l, t, s, cap, true);
     while (!err && !(err = task_draw(t, SPLIT_TRAIN, n, &task)) && !(err = buy_task(l, &task)))
         n++;
-    *spent = l ? ledger_totals(l).spent : -1;
+    *spent = l ? money_labels(ledger_totals(l).spent) : -1;
     ledger_close(l);
     task_release(&task);
     return err == METE_EBUDGET ? n : -1;
@@ -116,7 +116,7 @@ TEST(what_would_pass_the_cap_is_refused_before_it_is_revealed)
     labels[0] = -7;
     CHECK_EQ(purchase_support(&p, 1, positions, 2, labels), METE_EBUDGET);
     CHECK_EQ(labels[0], -7);
-    CHECK_NEAR(ledger_totals(l).spent, 8, 0);
+    CHECK_NEAR(money_labels(ledger_totals(l).spent), 8, 0);
     CHECK_EQ(purchase_support(&p, 1, &(int32_t){95}, 1, labels), METE_EINVAL);
     purchase_close(&p);
     CHECK_EQ(ledger_totals(l).labels, 8);
@@ -143,12 +143,13 @@ TEST(costs_come_from_files)
     CHECK_OK(task_draw(t, SPLIT_TRAIN, 0, &task));
     CHECK_OK(buy_task(l, &task));
     const struct ledger_row *rows;
-    double sum = 0;
+    millionths sum = 0;
     CHECK_EQ(ledger_rows(l, &rows), 10);
     for (int i = 0; i < 10; i++) {
-        CHECK_NEAR(rows[i].cost, d->y[rows[i].item], 0);
+        CHECK_EQ(rows[i].cost, 1000000 * d->y[rows[i].item]);
+        CHECK_EQ(rows[i].kind, i < 5 ? KIND_SUPPORT : KIND_QUERY);
         CHECK_EQ(rows[i].klass, d->y[rows[i].item]);
-        CHECK_NEAR(rows[i].total, sum += rows[i].cost, 0);
+        CHECK_EQ(rows[i].total, sum += rows[i].cost);
         CHECK_EQ(rows[i].round, i < 5 ? 0 : ROUND_QUERY);
     }
     ledger_close(l);
@@ -192,7 +193,7 @@ TEST(a_ledger_is_restored_from_its_rows)
         CHECK_OK(task_draw(t, SPLIT_TRAIN, i, &task));
         CHECK_OK(buy_task(rest, &task));
     }
-    CHECK_OK(ledger_restore(rest, ledger_totals(half), a, n));
+    CHECK_OK(ledger_restore(rest, ledger_totals(half), a, n, NULL));
     for (int i = 20; i < 40; i++) {
         CHECK_OK(task_draw(t, SPLIT_TRAIN, i, &task));
         CHECK_OK(buy_task(rest, &task));
@@ -203,10 +204,156 @@ TEST(a_ledger_is_restored_from_its_rows)
     struct ledger_totals wrong = ledger_totals(half);
     wrong.spent += 1;
     n = ledger_rows(half, &a);
-    CHECK_EQ(ledger_restore(rest, wrong, a, n), METE_EFORMAT);
+    CHECK_EQ(ledger_restore(rest, wrong, a, n, NULL), METE_EFORMAT);
     ledger_close(whole);
     ledger_close(half);
     ledger_close(rest);
+    task_release(&task);
+    tasks_close(t);
+    dataset_close(d);
+}
+
+/* Buys the first five of the pool and the query of a validation task. */
+static int buy_validation(struct ledger *l, const struct tasks *t, int number)
+{
+    struct task task = {0};
+    int err = task_draw(t, SPLIT_VAL, number, &task);
+    if (!err)
+        err = buy_task(l, &task);
+    task_release(&task);
+    return err;
+}
+
+static bool same_totals(struct ledger_totals a, struct ledger_totals b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+TEST(labels_of_validation_are_counted_once_and_charged_on_request)
+{
+    struct dataset *d = tiny_dataset(100, 20, 0);
+    struct tasks *t = five_way(d);
+    static const struct {
+        int charge, unit;
+        bool charged;
+    } cases[] = {{CHARGE_SUPPORT_QUERY, UNIT_DRAWS, false},
+                 {CHARGE_SUPPORT, UNIT_UNIQUE, false},
+                 {CHARGE_ALL, UNIT_DRAWS, true},
+                 {CHARGE_ALL, UNIT_UNIQUE, true}};
+    for (int c = 0; c < 4; c++) {
+        struct budget_settings s = budget();
+        struct ledger *l = NULL;
+        struct task task = {0};
+        s.charge = cases[c].charge;
+        s.unit = cases[c].unit;
+        CHECK_OK(ledger_open(&l, t, &s, 1000, true));
+        for (int again = 0; again < 3; again++)
+            for (int i = 0; i < 4; i++)
+                CHECK_OK(buy_validation(l, t, i));
+        struct ledger_totals totals = ledger_totals(l);
+        const struct ledger_row *rows;
+        uint8_t seen[2000] = {0};
+        int different = 0;
+        CHECK_EQ(ledger_rows(l, &rows), 40);
+        for (int i = 0; i < 40; i++) {
+            CHECK_EQ(rows[i].kind, KIND_VALIDATION);
+            different += !seen[rows[i].item]++;
+        }
+        CHECK_EQ(totals.kinds[KIND_VALIDATION], 40);
+        CHECK_EQ(totals.unique_validation, different);
+        CHECK_EQ(totals.labels, 0);
+        CHECK_EQ(totals.tasks, 0);
+        CHECK_EQ(totals.unique, 0);
+        int paid = s.unit == UNIT_UNIQUE ? different : 40;
+        CHECK_EQ(totals.spent, cases[c].charged ? 1000000 * paid : 0);
+        CHECK_OK(task_draw(t, SPLIT_TRAIN, 0, &task));
+        CHECK_OK(buy_task(l, &task));
+        CHECK_EQ(ledger_totals(l).kinds[KIND_SUPPORT], 5);
+        CHECK_EQ(ledger_totals(l).kinds[KIND_QUERY], 5);
+        CHECK_EQ(ledger_totals(l).labels, 10);
+        CHECK_EQ(ledger_totals(l).unique, 10);
+        struct ledger *again = NULL;
+        int64_t n = ledger_rows(l, &rows);
+        CHECK_OK(ledger_open(&again, t, &s, 1000, true));
+        CHECK_OK(ledger_restore(again, ledger_totals(l), rows, n, NULL));
+        CHECK(same_totals(ledger_totals(again), ledger_totals(l)));
+        CHECK_OK(buy_validation(again, t, 3)); /* known already */
+        CHECK(same_totals(ledger_totals(again), ledger_totals(l)));
+        ledger_close(again);
+        ledger_close(l);
+        task_release(&task);
+    }
+    tasks_close(t);
+    dataset_close(d);
+}
+
+TEST(sums_alone_are_restored_with_what_was_seen)
+{
+    struct dataset *d = tiny_dataset(100, 20, 0);
+    struct tasks *t = five_way(d);
+    struct budget_settings s = budget();
+    struct ledger *whole = NULL, *rest = NULL;
+    struct task task = {0};
+    const struct ledger_row *rows;
+    int64_t items;
+    CHECK_OK(ledger_open(&whole, t, &s, 0, false));
+    CHECK_OK(ledger_open(&rest, t, &s, 0, false));
+    CHECK_OK(buy_validation(whole, t, 0));
+    for (int i = 0; i < 40; i++) {
+        CHECK_OK(task_draw(t, SPLIT_TRAIN, i, &task));
+        CHECK_OK(buy_task(whole, &task));
+        if (i == 19) {
+            CHECK_OK(buy_validation(whole, t, 1)); /* its rows have training between them */
+            int64_t n = ledger_rows(whole, &rows);
+            CHECK_EQ(n, 20);
+            CHECK_OK(
+                ledger_restore(rest, ledger_totals(whole), rows, n, ledger_seen(whole, &items)));
+            CHECK_EQ(items, d->items);
+            CHECK(same_totals(ledger_totals(rest), ledger_totals(whole)));
+        } else if (i > 19) {
+            CHECK_OK(buy_task(rest, &task));
+        }
+    }
+    CHECK(ledger_totals(whole).unique < 400 && ledger_totals(whole).unique > 100);
+    CHECK(same_totals(ledger_totals(rest), ledger_totals(whole)));
+    CHECK_OK(ledger_restore(rest, ledger_totals(whole), NULL, 0, NULL));
+    CHECK_EQ(ledger_totals(rest).unique, -1); /* nobody knows */
+    ledger_close(whole);
+    ledger_close(rest);
+    task_release(&task);
+    tasks_close(t);
+    dataset_close(d);
+}
+
+TEST(what_would_buy_for_ever_or_overflow_is_refused)
+{
+    struct dataset *d = tiny_dataset(100, 20, 0);
+    struct tasks *t = five_way(d);
+    struct budget_settings s = budget();
+    struct ledger *l = NULL;
+    struct task task = {0};
+    CHECK_EQ(ledger_open(&l, t, &s, 9.3e12, true), METE_EINVAL);
+    CHECK_EQ(ledger_open(&l, t, &s, NAN, true), METE_EINVAL);
+    CHECK_EQ(ledger_open(&l, t, &s, -1, true), METE_EINVAL);
+    CHECK_EQ(ledger_open(&l, t, &s, 1e12, true), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "a run holds at most 2147483647");
+    snprintf(s.cost, sizeof s.cost, "0");
+    CHECK_EQ(ledger_open(&l, t, &s, 10, true), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "would never be spent");
+    CHECK_OK(ledger_open(&l, t, &s, 0, true));
+    ledger_close(l);
+    snprintf(s.cost, sizeof s.cost, "1000000"); /* the dearest labels */
+    CHECK_OK(ledger_open(&l, t, &s, 1e12, true));
+    CHECK_OK(task_draw(t, SPLIT_TRAIN, 0, &task));
+    CHECK_OK(buy_task(l, &task));
+    CHECK_EQ(ledger_totals(l).spent, INT64_C(10000000000000));
+    ledger_close(l);
+    CHECK_OK(ledger_open(&l, t, &s, 0, false));
+    const struct ledger_totals nearly = {.spent = INT64_MAX - INT64_C(5000000000000), .labels = 9};
+    CHECK_OK(ledger_restore(l, nearly, NULL, 0, NULL));
+    CHECK_EQ(buy_task(l, &task), METE_EBUDGET);
+    CHECK_HAS(mete_errmsg(), "lower budget.cost");
+    ledger_close(l);
     task_release(&task);
     tasks_close(t);
     dataset_close(d);
@@ -245,12 +392,12 @@ TEST(the_csv_has_a_line_for_each_label)
     CHECK_OK(ledger_write_csv(l, "a-run", path));
     FILE *f = fopen(path, "r");
     CHECK(fgets(line, sizeof line, f));
-    CHECK_STR(line, "run,task,item,class,round,cost,total\n");
+    CHECK_STR(line, "run,task,item,class,round,cost,total,kind\n");
     ledger_rows(l, &rows);
     for (int i = 0; i < 10; i++) {
         CHECK(fgets(line, sizeof line, f));
-        snprintf(expected, sizeof expected, "a-run,0,%d,%d,%d,1,%d\n", rows[i].item, rows[i].klass,
-                 i < 5 ? 0 : -1, i + 1);
+        snprintf(expected, sizeof expected, "a-run,0,%d,%d,%d,1,%d,%s\n", rows[i].item,
+                 rows[i].klass, i < 5 ? 0 : -1, i + 1, i < 5 ? "support" : "query");
         CHECK_STR(line, expected);
     }
     CHECK(!fgets(line, sizeof line, f));
@@ -265,5 +412,7 @@ TEST(the_csv_has_a_line_for_each_label)
 
 TESTS(T(thirty_thousand_labels_are_the_tasks_the_reference_counts), T(unique_labels_are_paid_once),
       T(what_would_pass_the_cap_is_refused_before_it_is_revealed), T(costs_come_from_files),
-      T(a_ledger_is_restored_from_its_rows), T(tasks_are_due_at_once_or_by_the_schedule),
-      T(the_csv_has_a_line_for_each_label))
+      T(labels_of_validation_are_counted_once_and_charged_on_request),
+      T(sums_alone_are_restored_with_what_was_seen),
+      T(what_would_buy_for_ever_or_overflow_is_refused), T(a_ledger_is_restored_from_its_rows),
+      T(tasks_are_due_at_once_or_by_the_schedule), T(the_csv_has_a_line_for_each_label))

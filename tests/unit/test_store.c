@@ -574,13 +574,20 @@ TEST(an_older_file_can_be_read_and_is_brought_up_to_date_by_writing)
     snprintf(path, sizeof path, "%s", new_path());
     CHECK_OK(store_open(&s, path, STORE_WRITE));
     CHECK_OK(fixture_fill(s, 3, &f));
-    CHECK_OK(sql_exec(s,
-                      "DROP TABLE measures; DROP TABLE contents; DROP VIEW accuracy_best; DROP "
-                      "VIEW accuracy_seeds;"
-                      "CREATE VIEW accuracy_seeds AS SELECT 0 AS valid_accuracy;"
-                      "CREATE VIEW accuracy_best AS SELECT * FROM accuracy_seeds;"
-                      "PRAGMA user_version = 1",
-                      ""));
+    CHECK_OK(sql_exec(
+        s,
+        "DROP TABLE measures; DROP TABLE contents;"
+        "ALTER TABLE ledger DROP COLUMN kind;"
+        "ALTER TABLE outcomes DROP COLUMN support_labels;"
+        "ALTER TABLE outcomes DROP COLUMN query_labels;"
+        "ALTER TABLE outcomes DROP COLUMN validation_labels;"
+        "ALTER TABLE outcomes DROP COLUMN unique_labels;"
+        "ALTER TABLE outcomes DROP COLUMN unique_validation; DROP VIEW accuracy_best; DROP "
+        "VIEW accuracy_seeds;"
+        "CREATE VIEW accuracy_seeds AS SELECT 0 AS valid_accuracy;"
+        "CREATE VIEW accuracy_best AS SELECT * FROM accuracy_seeds;"
+        "PRAGMA user_version = 1",
+        ""));
     store_close(s);
     CHECK_OK(store_open(&s, path, STORE_READ));
     check_means(s); /* its own views chose by one seed */
