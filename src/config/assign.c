@@ -42,6 +42,12 @@ const struct assignment *assignments_last(const struct assignments *a, const cha
     return NULL;
 }
 
+void assignments_add(struct assignments *a, const char *key, const char *value, const char *place)
+{
+    push(a, (struct assignment){mem_string(key), mem_string(value), mem_string(place),
+                                mem_string(place), false});
+}
+
 int assignments_add_texts(struct assignments *a, const char *const *texts)
 {
     for (int i = 0; texts && texts[i]; i++) {

@@ -7,7 +7,7 @@
 
 struct assignment {
     char *key, *value;
-    char *key_place, *place; /* where key and value stand: "path:line:column" or "--set" */
+    char *key_place, *place; /* where key and value stand: "path:line:column", "--set", or "" */
     bool known;              /* set by resolve_run: this run has such a setting */
 };
 
@@ -20,6 +20,7 @@ void assignments_release(struct assignments *a);
 void assignments_append(struct assignments *a, const struct assignments *more);
 const struct assignment *assignments_last(const struct assignments *a, const char *key);
 
+void assignments_add(struct assignments *a, const char *key, const char *value, const char *place);
 /* "key=value" strings, NULL at the end; NULL is fine. */
 int assignments_add_texts(struct assignments *a, const char *const *texts);
 /* A map of settings; maps inside it are sections (inner: {lr: 0.1}), lists are

@@ -90,6 +90,13 @@ struct config_rules {
 #define CONTENT_KEY ".content"
 bool is_content_key(const char *key);
 
+struct config_given {        /* a setting that is not from --set */
+    const char *key, *value; /* value NULL: not given */
+    const char *place;       /* "--method", a model's file; "": what the value says is enough */
+};
+/* As config_resolve, but first come n settings that were given in another way. */
+int config_resolve_given(struct settings *out, const struct config_given *given, int n,
+                         const char *const *assignments, const struct config_rules *rules);
 /* Resolves one run from "key=value" strings alone (mete train).  `assignments`
  * ends with NULL and may be NULL; their origin is "--set". */
 int config_resolve(struct settings *out, const char *const *assignments,

@@ -116,12 +116,18 @@ char *settings_print(const struct settings *s)
     return text;
 }
 
+/* "PLACE: " before the sentence of failure `err`, where there is a place to name. */
+static int at_place(int err, const char *place)
+{
+    return *place ? fail_within(err, "%s", place) : err;
+}
+
 /* Puts the place that set `key` before the sentence of failure `err`. */
 static int blame(int err, const struct assignments *a, const char *key, const char *whole)
 {
     const struct assignment *set = key ? assignments_last(a, key) : NULL;
     if (set)
-        return fail_within(err, "%s", set->place);
+        return at_place(err, set->place);
     return whole ? fail_within(err, "%s", whole) : err;
 }
 
@@ -187,12 +193,12 @@ static int assign_all(struct param_set *set, struct assignments *a, struct origi
         if (!row && lenient && strcmp(one->place, "--set") == 0)
             continue;
         if (!row)
-            return fail_within(METE_EINVAL, "%s", one->key_place);
+            return at_place(METE_EINVAL, one->key_place);
         char key[128];
         param_key(&set->section[section], row, key, sizeof key);
         int err = param_store(row, set->section[section].state, key, one->value);
         if (err)
-            return fail_within(err, "%s", one->place);
+            return at_place(err, one->place);
         o->place[section][row - set->section[section].table] = one->place;
     }
     return 0;
@@ -208,7 +214,7 @@ static int blame_row(int err, const struct param_set *set, const struct origins 
     const char *place = row ? o->place[section][row - set->section[section].table] : NULL;
     fail(err, "%s", sentence);
     free(sentence);
-    return place ? fail_within(err, "%s", place) : blame(err, a, key, whole);
+    return place ? at_place(err, place) : blame(err, a, key, whole);
 }
 
 static void collect(struct settings *out, const struct config_names *names,
@@ -221,7 +227,10 @@ static void collect(struct settings *out, const struct config_names *names,
     for (int i = 0; i < NAMES; i++) {
         const struct assignment *set_by = assignments_last(a, name_keys[i]);
         if (value[i])
-            settings_put(out, name_keys[i], value[i], set_by ? set_by->place : "default");
+            settings_put(out, name_keys[i], value[i],
+                         !set_by          ? "default"
+                         : *set_by->place ? set_by->place
+                                          : "command line");
     }
     for (int s = 0; s < set->sections; s++) {
         const struct param_section *section = &set->section[s];
@@ -282,11 +291,14 @@ int resolve_run(struct settings *out, struct assignments *a, const struct config
     return err;
 }
 
-int config_resolve(struct settings *out, const char *const *assignments,
-                   const struct config_rules *rules)
+int config_resolve_given(struct settings *out, const struct config_given *given, int n,
+                         const char *const *assignments, const struct config_rules *rules)
 {
     struct assignments a = {0};
     struct settings settings = {0};
+    for (int i = 0; i < n; i++)
+        if (given[i].value)
+            assignments_add(&a, given[i].key, given[i].value, given[i].place);
     int err = assignments_add_texts(&a, assignments);
     if (!err)
         err = resolve_run(&settings, &a, rules, NULL, false);
@@ -294,6 +306,12 @@ int config_resolve(struct settings *out, const char *const *assignments,
     if (!err)
         *out = settings;
     return err;
+}
+
+int config_resolve(struct settings *out, const char *const *assignments,
+                   const struct config_rules *rules)
+{
+    return config_resolve_given(out, NULL, 0, assignments, rules);
 }
 
 int config_apply(const struct settings *s, struct param_set *set)

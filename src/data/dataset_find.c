@@ -3,7 +3,9 @@
 #include "data/glyphs.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/param.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,6 +38,38 @@ static bool is_dataset(const char *path)
     return yes;
 }
 
+enum { NEARBY = 256 };
+struct nearby {
+    char *name[NEARBY];
+    int n;
+};
+
+static void add_folder(struct nearby *to, const char *root)
+{
+    DIR *dir = root ? opendir(root) : NULL;
+    for (struct dirent *e; dir && (e = readdir(dir)) && to->n < NEARBY;) {
+        char *path = mem_print("%s/%s", root, e->d_name);
+        if (is_dataset(path))
+            to->name[to->n++] = mem_string(e->d_name);
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* The dataset whose name is nearest: generated, or in one of the places.  free() it; NULL: none. */
+static char *nearest_dataset(const char *name, const char *root)
+{
+    struct nearby all = {.name = {mem_string("glyphs"), mem_string("glyphs-users")}, .n = 2};
+    add_folder(&all, root);
+    add_folder(&all, "data");
+    const char *near = nearest_word(name, (const char *const *)all.name, all.n);
+    char *out = near ? mem_string(near) : NULL;
+    for (int i = 0; i < all.n; i++)
+        free(all.name[i]);
+    return out;
+}
+
 static int not_there(const char *name, const char *root)
 {
     const char *where =
@@ -53,8 +87,12 @@ static int not_there(const char *name, const char *root)
                     "no dataset '%s' in %s%s; 'mete data fetch %s' says how to get the files, "
                     "'mete data import %s' turns them into one",
                     name, where, unset, name, kind);
-    return fail(METE_EINVAL, "no dataset '%s' in %s%s; 'mete data import' makes one", name, where,
-                unset);
+    char *near = nearest_dataset(name, root);
+    int err = near ? fail(METE_EINVAL, "no dataset '%s'; did you mean '%s'?", name, near)
+                   : fail(METE_EINVAL, "no dataset '%s' in %s%s; 'mete data import' makes one",
+                          name, where, unset);
+    free(near);
+    return err;
 }
 
 int dataset_find(struct dataset **out, const char *name)

@@ -1,6 +1,7 @@
 /* registry.c - the kernel sets, and which one a device name means. */
 #include "kernel/kernel.h"
 #include "base/error.h"
+#include "base/param.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,14 @@ int kernels_find(const struct kernels **out, const char *name)
         *out = k;
         return 0;
     }
+    const char *names[16] = {"cpu"};
+    int n = 1;
+    for (int i = 0; kernels_at(i) && n < 16; i++)
+        names[n++] = kernels_at(i)->name;
+    const char *near = nearest_word(name, names, n);
+    if (near)
+        return fail(METE_EINVAL, "no device or kernel set named '%s'; did you mean '%s'?", name,
+                    near);
     return fail(METE_EINVAL, "no device or kernel set named '%s'; 'mete list devices' shows them",
                 name);
 }

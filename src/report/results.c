@@ -4,6 +4,7 @@
 #include "report/beside.h"
 #include "report/drawn.h"
 #include "report/format.h"
+#include "report/measures.h"
 #include "report/prepare.h"
 #include "report/verdict.h"
 #include "store/store_sql.h"
@@ -59,6 +60,7 @@ struct printer {
     struct text text;
     struct jsonw json;
     int tables;
+    int results; /* in all tables */
 };
 
 static int print_drawn(struct printer *p, struct store *s, const struct drawn *d)
@@ -69,6 +71,7 @@ static int print_drawn(struct printer *p, struct store *s, const struct drawn *d
     int err = result_list_read(&results, s, d->suite, p->model);
     if (!err)
         err = table_open(&table, &results, d->title, d->rows, d->columns);
+    p->results += results.n;
     if (!err && p->tables++ && p->format != FORMAT_CSV && p->format != FORMAT_JSON)
         text_add(&p->text, "\n");
     if (!err && p->format == FORMAT_TEXT)
@@ -83,6 +86,25 @@ static int print_drawn(struct printer *p, struct store *s, const struct drawn *d
         format_json(&p->json, &table, suite);
     table_release(&table);
     result_list_release(&results);
+    return err;
+}
+
+/* A suite of studies has measures instead of accuracies, which then are all there is to print. */
+static int print_measures(struct printer *p, struct store *s, const char *suite)
+{
+    struct text measures = {0};
+    bool found = false;
+    int err = 0;
+    if (p->results == 0 && p->format == FORMAT_TEXT)
+        err = measures_text(&measures, s, suite, &found);
+    else if (p->results == 0 && p->format == FORMAT_CSV)
+        err = measures_csv(&measures, s, suite, &found);
+    if (!err && found) {
+        text_release(&p->text);
+        p->text = measures;
+        return 0;
+    }
+    text_release(&measures);
     return err;
 }
 
@@ -102,7 +124,7 @@ static int print_all(struct printer *p, struct store *s, const char *suite)
         text_add(&p->text, "\n");
     }
     drawn_release(&drawn);
-    return err;
+    return err ? err : print_measures(p, s, suite);
 }
 
 static int print_summary(struct printer *p, struct store *s)

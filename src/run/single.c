@@ -14,34 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The given assignments with bench, method, … in front; NULL at the end. */
-static const char **assignments_of(const char *const names[][2], int n, const char *const *set,
-                                   char **owned)
+static int resolve(struct settings *out, struct shelf *shelf, const struct config_given *given,
+                   int n, const char *const *set)
 {
-    int more = 0, used = 0;
-    while (set && set[more])
-        more++;
-    const char **out = mem_array((size_t)(n + more) + 1, sizeof *out);
-    for (int i = 0; i < n; i++)
-        if (names[i][1])
-            out[used++] = owned[i] = mem_print("%s=%s", names[i][0], names[i][1]);
-    for (int i = 0; i < more; i++)
-        out[used++] = set[i];
-    return out;
-}
-
-static int resolve(struct settings *out, struct shelf *shelf, const char *const names[][2], int n,
-                   const char *const *set)
-{
-    char *owned[8] = {NULL};
     struct run_rules own;
     struct config_rules rules = run_rules(&own, shelf);
-    const char **all = assignments_of(names, n, set, owned);
-    int err = config_resolve(out, all, &rules);
-    free(all);
-    for (int i = 0; i < 8; i++)
-        free(owned[i]);
-    return err;
+    return config_resolve_given(out, given, n, set, &rules);
 }
 
 /* runs/omniglot-5w-1s-30K-maml-random-1a2b3c4d */
@@ -181,11 +159,11 @@ int mete_train(const struct mete_train_options *o)
     struct settings s = {0};
     char *folder = NULL, seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
-    const char *const names[][2] = {{"bench", o->bench},
-                                    {"method", o->method},
-                                    {"labels", o->labels},
-                                    {"net", o->net},
-                                    {"seed", seed}};
+    const struct config_given names[] = {{"bench", o->bench, ""},
+                                         {"method", o->method, "--method"},
+                                         {"labels", o->labels, "--labels"},
+                                         {"net", o->net, "--net"},
+                                         {"seed", seed, "--seed"}};
     int err = shelf_open(&shelf);
     if (!err)
         err = resolve(&s, shelf, names, 5, o->set);
@@ -338,21 +316,21 @@ int mete_eval(const struct mete_eval_options *o)
     struct shelf *shelf = NULL;
     struct settings s = {0};
     char **given = NULL;
-    int n = 0, more = 0;
+    int n = 0;
     int err = settings_of_model(o->model, &given, &n);
     if (err)
         return err;
-    while (o->set && o->set[more])
-        more++;
-    const char **all = mem_array((size_t)(n + more) + 2, sizeof *all);
-    memcpy(all, given, (size_t)n * sizeof *all);
+    struct config_given *names = mem_array((size_t)n + 1, sizeof *names);
+    for (int i = 0; i < n; i++) {
+        char *equals = strchr(given[i], '=');
+        *equals = '\0';
+        names[i] = (struct config_given){given[i], equals + 1, o->model};
+    }
     if (o->bench)
-        all[0] = given[0] = (free(given[0]), mem_print("bench=%s", o->bench));
-    if (more > 0)
-        memcpy(all + n, o->set, (size_t)more * sizeof *all);
+        names[0] = (struct config_given){"bench", o->bench, ""};
     err = shelf_open(&shelf);
     if (!err)
-        err = resolve(&s, shelf, NULL, 0, all);
+        err = resolve(&s, shelf, names, n, o->set);
     if (!err && !o->bench)
         err = check_data(o->model, &s);
     if (!err)
@@ -360,7 +338,7 @@ int mete_eval(const struct mete_eval_options *o)
     for (int i = 0; i < n; i++)
         free(given[i]);
     free(given);
-    free(all);
+    free(names);
     settings_release(&s);
     shelf_close(shelf);
     return err;

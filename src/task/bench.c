@@ -38,7 +38,7 @@ static bool read_budget(const char *text, int64_t *out)
     return !*end && *out >= 1 && value <= MONEY_MAX && value % (int64_t)MILLIONTHS == 0;
 }
 
-int bench_parse(struct bench *out, const char *text)
+static int parse(struct bench *out, const char *text)
 {
     struct bench b = {0};
     const char *colon = strrchr(text, ':');
@@ -63,6 +63,53 @@ int bench_parse(struct bench *out, const char *text)
         return fail(METE_EINVAL, "%s: '%s' is left over after the shots", text, at);
     *out = b;
     return 0;
+}
+
+/* The digits at or after *at that come before '@', as a number; *at moves past them. */
+static int next_number(const char **at)
+{
+    const char *s = *at + strcspn(*at, "0123456789@");
+    int value = 0, digits = 0;
+    for (; isdigit((unsigned char)*s) && digits < 7; s++, digits++)
+        value = 10 * value + (*s - '0');
+    *at = s;
+    return value;
+}
+
+/* What may have been meant: "omniglot:5way1shot@30k" is omniglot:5w-1s@30K.  False where nothing
+ * sensible can be made of it. */
+static bool guess(const char *text, char *out, size_t size)
+{
+    struct bench b;
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text || strlen(text) >= size / 2)
+        return false;
+    const char *at = colon + 1, *budget = strchr(colon, '@');
+    int ways = next_number(&at), shots = next_number(&at), n = (int)(colon - text);
+    if (shots)
+        n = snprintf(out, size, "%.*s:%dw-%ds", n, text, ways, shots);
+    else
+        n = snprintf(out, size, "%.*s:%ds", n, text, ways);
+    if (budget && isdigit((unsigned char)budget[1])) {
+        int digits = (int)strspn(budget + 1, "0123456789.");
+        char unit = (char)toupper((unsigned char)budget[1 + digits]);
+        snprintf(out + n, size - (size_t)n, "@%.*s%s", digits, budget + 1,
+                 unit == 'K'   ? "K"
+                 : unit == 'M' ? "M"
+                               : "");
+    }
+    return strcmp(out, text) != 0 && parse(&b, out) == 0;
+}
+
+int bench_parse(struct bench *out, const char *text)
+{
+    char sentence[1024], meant[600];
+    int err = parse(out, text);
+    if (!err)
+        return 0;
+    snprintf(sentence, sizeof sentence, "%s", mete_errmsg());
+    return guess(text, meant, sizeof meant) ? fail(err, "%s; did you mean '%s'?", sentence, meant)
+                                            : fail(err, "%s", sentence);
 }
 
 void bench_text(const struct bench *b, char *out, size_t size)

@@ -33,6 +33,24 @@ refuses "too many words" 2 "eval takes MODEL [BENCH], got 3 arguments" "$METE" e
 refuses "words where none are taken" 2 "speed takes options only, got 'glyphs'" "$METE" speed glyphs
 refuses "part of the name of a plug-in" 2 "did you mean 'protonet'" "$METE" show proto
 refuses "a plug-in in capitals" 2 "did you mean 'maml'" "$METE" show MAML
+refuses "a device" 2 "no device or kernel set named 'portble'; did you mean 'portable'?" "$METE" train glyphs:5w-1s@500 --device portble -o "$tmp/no"
+mkdir -p "$tmp/sets/people" && touch "$tmp/sets/people/meta.json"
+for wrong in "glyhs:5w-1s@500 glyphs" "peple:5w-1s@500 people"; do
+    read -r bench right <<<"$wrong"
+    refuses "a dataset like $right" 2 "no dataset '${bench%%:*}'; did you mean '$right'?" env METE_DATA="$tmp/sets" "$METE" train $bench
+done
+for wrong in "glyphs:5w1s@30K glyphs:5w-1s@30K" "glyphs:5way-1shot@30k glyphs:5w-1s@30K" "glyphs:20-5 glyphs:20w-5s" "glyphs:5w_1s@2m glyphs:5w-1s@2M"; do
+    read -r bench right <<<"$wrong"
+    refuses "a benchmark like $right" 2 "did you mean '$right'?" "$METE" train $bench
+done
+# a place is blamed only if the value stood there
+refuses "a method" 2 "mete: --method: no method named 'mamll'; did you mean 'maml'?" "$METE" train glyphs:5w-1s@500 --method mamll
+refuses "a strategy" 2 "mete: --labels: no label strategy named 'activ'; did you mean 'active'?" "$METE" train glyphs:5w-1s@500 --labels activ
+refuses "ways" 2 "mete: glyphs: 500 ways" "$METE" train glyphs:500w-1s@5M
+refuses "a setting" 2 "mete: --set: no setting named 'train.stepps'; did you mean 'train.steps'?" "$METE" train glyphs:5w-1s@500 --set train.stepps=3
+refuses "a value" 2 "mete: --set: train.reuse: expected epochs|draw, got 'epoch'; did you mean 'epochs'?" "$METE" train glyphs:5w-1s@500 --set train.reuse=epoch
+same "where settings come from" "command line|--method|--set" "$("$METE" train glyphs:5w-1s@500 --method protonet --set train.steps=3 \
+    --print-config | awk -F'# ' '/^(bench|method|train.steps) /{ printf "%s%s", n++ ? "|" : "", $2 }')"
 
 # the manual page
 "$METE" help --man >"$tmp/mete.1"
@@ -53,7 +71,6 @@ complete_in_bash() {
     METE_DATA=$tmp/sets bash -c '. "$0"; COMP_WORDS=(mete "$@") COMP_CWORD=$#; _mete; printf "%s " "${COMPREPLY[@]}"' \
         "$tmp/mete.bash" "$@"
 }
-mkdir -p "$tmp/sets/people" && touch "$tmp/sets/people/meta.json"
 ok "bash reads it" bash -n "$tmp/mete.bash"
 same "commands" "train tasks " "$(complete_in_bash t)"
 same "the second word" "import info " "$(complete_in_bash data i)"

@@ -56,6 +56,11 @@ YAML
     ok "a suite of studies" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
     ok "again: nothing left to do" "$METE" run "$tmp/study.yaml" --db "$tmp/t.db"
     same "it says so" yes "$(grep -q '6 done, 0 failed, 0 to do' "$tmp/err" && echo yes)"
+    ok "results of a study" "$METE" results "$tmp/t.db"
+    same "are its measures" yes "$(grep -qE '^  gap +6( +-?[0-9.e-]+){3}$' "$tmp/out" && echo yes)"
+    same "within 80 columns" "" "$(awk 'length > 80' "$tmp/out")"
+    ok "for a program" "$METE" results "$tmp/t.db" --format csv
+    same "a line each" 103 "$(wc -l <"$tmp/out")"
     ok "the shape" "$METE" stability fit "$tmp/t.db"
     same "of the gap, by n and m" yes "$(grep -A9 '^maml, random labels, glyphs' "$tmp/out" | grep -q '^  gap  *6 .*±.*±.*±' && echo yes)"
     ok "its dry run" "$METE" run "$tmp/study.yaml" --dry-run

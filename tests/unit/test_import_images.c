@@ -244,6 +244,41 @@ TEST(miniimagenet_keeps_the_order_and_split_of_its_lists)
     shell("rm -rf '%s'", scratch("mini"), "");
 }
 
+/* The lists of import_mini, as they are, in an order: 0 train, 1 val, 2 test. */
+static int import_lists(int first, int second, int third)
+{
+    static const char *const names[] = {"train.csv", "val.csv", "test.csv"};
+    const int order[] = {first, second, third};
+    char archive[512], list[3][512];
+    snprintf(archive, sizeof archive, "%s", scratch("mini.tar.xz"));
+    for (int i = 0; i < 3; i++)
+        snprintf(list[i], sizeof list[i], "%s", scratch(names[order[i]]));
+    return import("miniimagenet", (const char *[]){archive, list[0], list[1], list[2], NULL},
+                  (const char *[]){"complete=no", NULL}, scratch("mini"));
+}
+
+TEST(miniimagenet_finds_its_lists_by_name)
+{
+    NEED_ARCHIVE;
+    NEED_JPEG;
+    static const int orders[][3] = {{1, 2, 0}, {2, 1, 0}, {0, 2, 1}};
+    CHECK_OK(import_mini(LIST("img5.jpg,bird\n"), LIST("img2.jpg,cat\n"), LIST("img1.jpg,dog\n"),
+                         "complete=no"));
+    shell("rm -rf '%s'", scratch("mini"), "");
+    for (int i = 0; i < 3; i++) {
+        struct dataset *d = NULL;
+        CHECK_OK(import_lists(orders[i][0], orders[i][1], orders[i][2]));
+        CHECK_OK(dataset_open(&d, scratch("mini")));
+        CHECK_STR(d->class_names[0], "bird");
+        CHECK_STR(d->class_names[1], "cat");
+        CHECK_EQ(d->class_split[2], SPLIT_TEST);
+        dataset_close(d);
+        shell("rm -rf '%s'", scratch("mini"), "");
+    }
+    CHECK_EQ(import_lists(0, 0, 2), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "two lists of the train part");
+}
+
 TEST(miniimagenet_with_a_flaw_is_refused_by_name)
 {
     NEED_ARCHIVE;
@@ -377,5 +412,6 @@ TEST(an_import_that_is_stopped_leaves_nothing)
 TESTS(T(omniglot_is_sorted_and_averaged), T(omniglot_with_a_flaw_is_refused_by_name),
       T(an_archive_cut_short_is_refused), T(the_number_of_threads_does_not_matter),
       T(miniimagenet_keeps_the_order_and_split_of_its_lists),
-      T(miniimagenet_with_a_flaw_is_refused_by_name), T(folders_are_classes_or_users_and_classes),
-      T(folders_with_a_flaw_are_refused_by_name), T(an_import_that_is_stopped_leaves_nothing))
+      T(miniimagenet_finds_its_lists_by_name), T(miniimagenet_with_a_flaw_is_refused_by_name),
+      T(folders_are_classes_or_users_and_classes), T(folders_with_a_flaw_are_refused_by_name),
+      T(an_import_that_is_stopped_leaves_nothing))

@@ -43,6 +43,7 @@ struct mini {
     int64_t first[PARTS + 1]; /* number of the first file of each part */
     bool *seen;               /* (files) */
     const char *archive;
+    const char *list[PARTS]; /* train.csv, val.csv, test.csv */
 };
 
 /* ---- the three lists ---- */
@@ -120,17 +121,52 @@ static int check_part(const struct mini *m, const char *path, int part, int *cou
     return 0;
 }
 
+/* The part that a list is of, by the last of the parts' names in its file name; -1: none. */
+static int part_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *last = NULL;
+    int part = -1;
+    for (int i = 0; i < PARTS; i++)
+        for (const char *at = slash ? slash + 1 : path; (at = strstr(at, part_names[i])); at++)
+            if (!last || at > last) {
+                last = at;
+                part = i;
+            }
+    return part;
+}
+
+/* train.csv, val.csv and test.csv may come in any order: their names say what they are.  Where no
+ * name does, that is their order. */
+static int order_lists(struct mini *m, const struct import_job *job)
+{
+    bool named = false;
+    for (int i = 0; i < PARTS; i++)
+        named = named || part_of(job->paths[1 + i]) >= 0;
+    for (int i = 0; i < PARTS; i++) {
+        int part = named ? part_of(job->paths[1 + i]) : i;
+        if (part < 0)
+            return fail(METE_EINVAL,
+                        "%s: the name of a list must say train, val or test, as in train.csv",
+                        job->paths[1 + i]);
+        if (m->list[part])
+            return fail(METE_EINVAL, "%s and %s: two lists of the %s part", m->list[part],
+                        job->paths[1 + i], part_names[part]);
+        m->list[part] = job->paths[1 + i];
+    }
+    return 0;
+}
+
 static int read_lists(struct mini *m, const struct import_job *job)
 {
-    int err = 0;
+    int err = order_lists(m, job);
     for (int part = 0; part < PARTS && !err; part++)
-        err = read_list(m, job->paths[1 + part], part);
+        err = read_list(m, m->list[part], part);
     int *count = mem_array((size_t)m->classes.n, sizeof *count);
     for (int part = 0; part < PARTS && !err && m->set->complete; part++)
-        err = check_part(m, job->paths[1 + part], part, count);
+        err = check_part(m, m->list[part], part, count);
     free(count);
     if (!err && m->files.n == 0)
-        err = fail(METE_EFORMAT, "%s: lists no images", job->paths[1]);
+        err = fail(METE_EFORMAT, "%s: lists no images", m->list[0]);
     return err;
 }
 
@@ -150,13 +186,13 @@ static int place(void *user, const char *name, int64_t *item)
     return 0;
 }
 
-static int check_seen(const struct mini *m, const struct import_job *job)
+static int check_seen(const struct mini *m)
 {
     for (int part = 0; part < PARTS; part++)
         for (int64_t i = m->first[part]; i < m->first[part + 1]; i++)
             if (!m->seen[i])
                 return fail(METE_EFORMAT, "%s: holds no %s, which %s lists", m->archive,
-                            m->files.at[i], job->paths[1 + part]);
+                            m->files.at[i], m->list[part]);
     return 0;
 }
 
@@ -181,7 +217,7 @@ static int ingest_all(struct mini *m, struct import_job *job)
     if (!err)
         err = ingest_finish(g);
     ingest_close(g);
-    return err ? err : check_seen(m, job);
+    return err ? err : check_seen(m);
 }
 
 static int import_miniimagenet(struct import_job *job)
