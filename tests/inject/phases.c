@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#define WRAP(type, name, list, ...)                                                                \
+#define WRAP(type, name, list)                                                                     \
     type __real_##name list;                                                                       \
     type __wrap_##name list;                                                                       \
     type __wrap_##name list
