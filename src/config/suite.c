@@ -271,11 +271,11 @@ static bool shared_setting(const char *key)
     static const char *const prefixes[] = {"bench", "seed",    "shots",           "data.",
                                            "task.", "budget.", "train.val_tasks", "train.val_shots",
                                            "test.", "device."};
-    static const char *const not [] = {"test.steps", "test.keep"}; /* of methods */
+    static const char *const method_keys[] = {"test.steps", "test.keep"}; /* of methods */
     const char *dot = strrchr(key, '.');
     if (dot && strcmp(dot, ".content") == 0)
         return false;
-    for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
+    for (size_t i = 0; i < sizeof method_keys / sizeof *method_keys; i++)
         if (strcmp(key, not [i]) == 0)
             return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)

@@ -231,9 +231,9 @@ static char *note_baselines(const struct table *t)
         if (!b || !paired_difference(t, r, b, &mean, &half) || mean > half)
             continue;
         char *at = result_show("test_shots", r->field[FIELD_TEST_SHOTS]);
-        text_print(&out, "%s%s %s at %s (%+.1f ±%.1f beside %s)", out.size ? ", " : "",
-                   r->field[FIELD_METHOD], r->field[FIELD_LABELS], at, 100 * mean, 100 * half,
-                   b->field[FIELD_METHOD]);
+        text_print(&out, "%s%s %s at %s by %s (%+.1f ±%.1f beside %s)", out.size ? ", " : "",
+                   r->field[FIELD_METHOD], r->field[FIELD_LABELS], at, r->field[FIELD_SUPPORT],
+                   100 * mean, 100 * half, b->field[FIELD_METHOD]);
         free(at);
     }
     if (!out.size)
