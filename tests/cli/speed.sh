@@ -52,7 +52,8 @@ for i, s in enumerate(said):
     assert s["seconds"] > 0, s
 assert len(said) == 6
 PY
-    "$METE" run "$tmp/x.yaml" --dry-run --json >"$tmp/dry" 2>"$tmp/err"
+    ok "a dry run" "$METE" run "$tmp/x.yaml" --dry-run --json
+    cp "$tmp/out" "$tmp/dry"
     ok "a dry run counts tasks, labels and work" python3 "$tmp/dry.py" "$tmp/dry"
 fi
 finish
