@@ -276,7 +276,7 @@ static bool shared_setting(const char *key)
     if (dot && strcmp(dot, ".content") == 0)
         return false;
     for (size_t i = 0; i < sizeof method_keys / sizeof *method_keys; i++)
-        if (strcmp(key, not [i]) == 0)
+        if (strcmp(key, method_keys[i]) == 0)
             return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
