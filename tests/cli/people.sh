@@ -75,4 +75,22 @@ YAML
 ok "few-shot tasks" "$METE" run "$tmp/few.yaml" --db "$tmp/few.db"
 same "have those that need no common classes" "local nearest protonet" \
     "$(sqlite3 "$tmp/few.db" "SELECT method FROM runs ORDER BY 1" | xargs)"
+
+# odd people: one class, one point, no test part, a class that only they have, no labels
+for p in 0 1 2 3 4 5 6 7 8 9; do for i in 0 1 2 3 4 5 6 7 8 9; do
+    echo "p$p,c$((p == 0 ? 0 : (p + i) % 3)),$((p + i * 3 % 7)).5,$((i * i % 5)).25"
+done; done >"$tmp/rows"
+{ echo u,y,a,b; cat "$tmp/rows"; echo one,c0,1.5,2; echo late,c9,1,2; echo late,c9,2,2; echo late,c9,3,1; } >"$tmp/odd.csv"
+{ echo u,y,a,b,part; sed 's/$/,train/' "$tmp/rows"; } >"$tmp/parts.csv"
+sed 's/,c[0-9]*,/,,/' "$tmp/odd.csv" >"$tmp/none.csv"
+train_odd() { "$METE" train "$tmp/$1:1s@200" --net mlp --set net.units=8 --set train.steps=3 --set test.shots=1 "${@:2}" -o "$tmp/odd-run"; }
+ok "a table of odd people" "$METE" data import table "$tmp/odd.csv" --label y --user u -o "$tmp/odd"
+for method in protonet maml tuned; do
+    ok "$method on odd people" train_odd odd --method $method --set data.folds=6
+    same "$method tests all but the one with a single point" 2 "$(grep -cE '^(best|last).* 11 +[0-9.]+ ±' "$tmp/out")"
+done
+ok "people without a test part" "$METE" data import table "$tmp/parts.csv" --label y --user u --set part=part -o "$tmp/parts"
+refuses "make no tasks" 2 "train users has items for pool and query" train_odd parts
+refuses "a table without labels" 1 "none.csv:2:4: a row without a label" \
+    "$METE" data import table "$tmp/none.csv" --label y --user u -o "$tmp/none"
 finish
