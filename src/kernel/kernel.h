@@ -124,7 +124,7 @@ struct features {
 enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT, ABSENT_PRIOR };
 
 /* The classes that a prototype loss tells apart.  With a prior (a dense layer after the features,
- * for sets that have kernels.prior) class c has the prototype (n m + k G) / (n + k), m the mean of
+ * for sets that are kernels.host) class c has the prototype (n m + k G) / (n + k), m the mean of
  * its n support images, G row c of the layer's weight and k = exp(bias c) a pseudo-count; and
  * `grad` gets the layer's gradients, where grad.at is not NULL. */
 struct classes {
@@ -161,7 +161,7 @@ struct device_options {
 struct kernels {
     const char *name, *summary;
     size_t elem;  /* bytes of an element of a vector: 4, or 8 where doubles are kept */
-    bool prior;   /* its prototype loss takes a prior (struct classes) */
+    bool host;    /* computes every setting of every method (method_ops.host_only), a prior too */
     bool batched; /* wants all tasks of a shard in one call (a GPU), not one task per thread */
 
     /* -- the device; these may fail -- */

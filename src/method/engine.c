@@ -238,11 +238,11 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     int err = net_build(&e->net, spec->net, spec->net_settings, e->k, spec->images.h,
                         spec->images.w, spec->images.c, ways);
     if (!err && spec->method->ops->prior && spec->method->ops->prior(spec->method))
-        err = e->k->prior ? net_add_prior(&e->net, spec->ways)
-                          : fail(METE_EINVAL,
-                                 "method.absent=prior is not computed on %s; use left-out, or a "
-                                 "CPU",
-                                 e->k->name);
+        err = net_add_prior(&e->net, spec->ways);
+    const char *(*host_only)(const struct method *m) = spec->method->ops->host_only;
+    if (!err && !e->k->host && host_only && host_only(spec->method))
+        err = fail(METE_EINVAL, "%s is not computed on %s; use a CPU, or another value",
+                   host_only(spec->method), e->k->name);
     if (!err)
         err = e->k->open(&e->dev, &e->device);
     if (!err)

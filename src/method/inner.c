@@ -28,6 +28,9 @@ void inner_loop_take(struct inner_loop *w, struct worker *worker, const struct i
     w->theta[0] = theta;
     w->weights = keep ? steps : step_in_place(worker->net->k) ? 1 : 2;
     w->grad = vector_take(worker, batch.tasks);
+    w->start = theta;
+    if (s->prox > 0)
+        w->apart = vector_take(worker, batch.tasks);
     for (int i = 0; i < steps; i++) {
         if (i == 0 || keep) {
             pass_take(&w->pass[i], worker, batch, i > 0 && !shuffled ? w->pass[0].x : NULL);
@@ -41,13 +44,32 @@ void inner_loop_take(struct inner_loop *w, struct worker *worker, const struct i
     }
 }
 
+/* theta(i+1) = theta(i) - lr (grad + prox (theta(i) - theta(0))) */
+static void tethered_step(struct inner_loop *w, struct worker *worker, const struct inner *s, int i)
+{
+    const struct kernels *k = worker->net->k;
+    struct pass *p = &w->pass[i];
+    size_t len = worker->net->trained;
+    int tasks = p->batch.tasks;
+    pass_backward(p, worker, w->theta[i], w->grad);
+    k->axpy(worker->dev, tasks, len, w->apart, w->theta[i], -1, w->start);
+    k->axpy(worker->dev, tasks, len, w->grad, w->grad, s->prox, w->apart);
+    k->axpy(worker->dev, tasks, len, w->theta[i + 1], w->theta[i], -s->lr, w->grad);
+}
+
 /* theta(i+1) = theta(i) - lr grad; where the way walked is wanted, it is summed up
  * apart and theta(i+1) = theta(0) - moved. */
-static void step_weights(struct inner_loop *w, struct worker *worker, double lr, int i)
+static void step_weights(struct inner_loop *w, struct worker *worker, const struct inner *s, int i)
 {
     struct pass *p = &w->pass[i];
     struct vec from = w->theta[w->moved.at ? 0 : i], to = w->theta[i + 1];
-    pass_step(p, worker, w->theta[i], w->grad, &(struct descent){to, from, w->moved, lr});
+    if (s->prox > 0 && w->moved.at) /* theta(i) - theta(0) = -moved */
+        worker->net->k->axpy(worker->dev, p->batch.tasks, worker->net->trained, w->moved, w->moved,
+                             -s->lr * s->prox, w->moved);
+    if (s->prox > 0 && !w->moved.at)
+        tethered_step(w, worker, s, i);
+    else
+        pass_step(p, worker, w->theta[i], w->grad, &(struct descent){to, from, w->moved, s->lr});
     if (i < w->weights)
         copy_statistics(worker, p->batch.tasks, to, w->theta[i]);
 }
@@ -57,7 +79,7 @@ static void take_step(struct inner_loop *w, struct worker *worker, const struct 
 {
     pass_forward(&w->pass[i], worker, w->theta[i]);
     pass_xent(&w->pass[i], worker);
-    step_weights(w, worker, s->lr, i);
+    step_weights(w, worker, s, i);
 }
 
 void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct inner *s, int steps,
@@ -72,6 +94,11 @@ void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct in
             pass_gather(p, worker, images, w->index + offset);
         take_step(w, worker, s, i);
     }
+}
+
+const char *inner_host_only(const struct inner *s)
+{
+    return s->prox > 0 ? "inner.prox" : NULL;
 }
 
 void inner_adapt(const struct inner *s, struct worker *worker, const struct task_batch *f,

@@ -1,5 +1,8 @@
 /* inner.h - the inner loop of gradient-based methods:
  *   theta(s+1) = theta(s) - lr * gradient(theta(s); images),  s = 0..steps-1
+ * With inner.prox the gradient has prox * (theta(s) - theta(0)) added: it is that of the loss
+ * plus prox/2 |theta - theta(0)|^2, which keeps what is adapted near where it started
+ * (FedProx, Li et al. 2020; Ditto, Li et al. 2021).
  */
 #ifndef METHOD_INNER_H
 #define METHOD_INNER_H
@@ -10,7 +13,7 @@ enum { INNER_STEPS_MAX = 100 };
 
 struct inner {
     int steps, test_steps;
-    double lr;
+    double lr, prox;
     int loss;     /* 0 mean, 1 sum */
     int batching; /* 0 full, 1 shuffled */
 };
@@ -21,6 +24,8 @@ struct inner {
                   "gradient steps on a task"),                                                     \
         PARAM_REAL_ROW(type, inner.lr, "inner.lr", lr_, 0, 100,                                    \
                        "learning rate of the inner steps"),                                        \
+        PARAM_REAL_ROW(type, inner.prox, "inner.prox", 0, 0, 1e6,                                  \
+                       "how strongly adapted weights are pulled back to the meta-learned ones"),   \
         PARAM_CHOICE_ROW(type, inner.loss, "inner.loss", "mean|sum", 0,                            \
                          "the inner loss: mean or sum over the labelled images"),                  \
         PARAM_CHOICE_ROW(type, inner.batching, "inner.batching", "full|shuffled", 0,               \
@@ -35,6 +40,7 @@ struct inner_loop {
     struct vec theta[INNER_STEPS_MAX + 1]; /* theta[0] is where it starts */
     int weights;                           /* vectors among them; later steps take turns */
     struct vec grad;
+    struct vec start, apart; /* with prox: where it started, and room for the distance to it */
     struct vec moved; /* at NULL: not wanted; else zeros at first, theta(0) - theta(s) at last */
     const int32_t *index, *label; /* (tasks, n), or (steps, tasks, n) if `shuffled` */
     bool keep, shuffled;
@@ -47,6 +53,9 @@ void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct in
 
 /* Copies what no gradient moves, the running statistics (nothing unless net.bn=running). */
 void copy_statistics(struct worker *worker, int tasks, struct vec to, struct vec from);
+
+/* Of method_ops. */
+const char *inner_host_only(const struct inner *s);
 
 /* `adapted` = theta after s->test_steps steps on the support: a method's adapt. */
 void inner_adapt(const struct inner *s, struct worker *worker, const struct task_batch *f,

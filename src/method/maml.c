@@ -3,7 +3,9 @@
  * The inner loop takes inner.steps gradient steps on the support; the outer loop
  * differentiates the query's loss through them.  theta(s+1) = theta(s) - lr g(theta(s)),
  * so the meta-gradient is v <- v - lr H(theta(s)) v, walked back from the query's
- * gradient: exact, by Hessian-vector products, without a tape.  With first_order the
+ * gradient: exact, by Hessian-vector products, without a tape.  With inner.prox every step but the
+ * first also takes lr prox (theta(s) - theta(0)), so that v <- v - lr H v - lr prox v, and what v
+ * lost that way flows to theta(0) at once.  With first_order the
  * second derivatives are dropped (FOMAML).
  *
  * Defaults: the paper's appendix C.2 (5 steps of 0.01, 10 at test time).
@@ -36,13 +38,15 @@ static void maml_meta_grad(const struct method *m, struct worker *worker,
     struct inner_loop w;
     struct pass query;
     struct tangent tangent;
-    struct vec hv = {0};
+    struct vec hv = {0}, tether = {0};
+    double prox = s->inner.lr * s->inner.prox;
     (void)ways;
     inner_loop_take(&w, worker, &s->inner, f->support, steps, second, shuffled, theta);
     int first = query_pass_take(&query, worker, f);
     if (second) {
         tangent_take(&tangent, worker, &f->support);
         hv = vector_take(worker, tasks);
+        tether = prox > 0 ? vector_take(worker, tasks) : hv;
     }
     *out = (struct prediction){out->wanted, query, first, query.probs, NULL, query.loss};
     if (!worker->mem.base)
@@ -53,10 +57,18 @@ static void maml_meta_grad(const struct method *m, struct worker *worker,
     inner_loop_run(&w, worker, &s->inner, steps, f->images);
     query_pass_forward(&query, worker, f, w.theta[steps]);
     pass_backward(&query, worker, w.theta[steps], grad);
+    if (second && prox > 0)
+        net->k->zero(worker->dev, tether.at, (size_t)tasks * net->len * net->k->elem);
     for (int i = steps - 1; second && i >= 0; i--) {
         pass_hvp(&w.pass[i], worker, &tangent, w.theta[i], grad, hv);
+        if (prox > 0 && i > 0) {
+            net->k->axpy(worker->dev, tasks, net->trained, tether, tether, prox, grad);
+            net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -prox, grad);
+        }
         net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -s->inner.lr, hv);
     }
+    if (second && prox > 0)
+        net->k->axpy(worker->dev, tasks, net->trained, grad, grad, 1, tether);
 }
 
 static void maml_adapt(const struct method *m, struct worker *worker, const struct task_batch *f,
@@ -79,6 +91,11 @@ static void maml_cost(const struct method *m, const struct batch_shape *shape, d
     const struct maml *s = m->state;
     *both = (double)s->inner.steps * shape->support + shape->query;
     *hvp = s->first_order ? 0 : (double)s->inner.steps * shape->support;
+}
+
+static const char *maml_host_only(const struct method *m)
+{
+    return inner_host_only(&((const struct maml *)m->state)->inner);
 }
 
 static bool maml_leaves_out(const struct method *m)
@@ -107,4 +124,5 @@ const struct method_ops method_maml = {
     .cost = maml_cost,
     .shuffled = maml_shuffled,
     .leaves_out = maml_leaves_out,
+    .host_only = maml_host_only,
 };

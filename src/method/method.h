@@ -91,6 +91,9 @@ struct method_ops {
      * same in all tasks.  NULL: it does not. */
     bool (*prior)(const struct method *m);
 
+    /* A setting that needs kernels.host, or NULL.  NULL: there is none. */
+    const char *(*host_only)(const struct method *m);
+
     /* Whether query points of classes that the support does not have are no part of the loss:
      * they come without their label.  NULL: they are. */
     bool (*leaves_out)(const struct method *m);

@@ -173,6 +173,11 @@ static bool protonet_prior(const struct method *m)
     return ((const struct protonet *)m->state)->absent == ABSENT_PRIOR;
 }
 
+static const char *protonet_host_only(const struct method *m)
+{
+    return protonet_prior(m) ? "method.absent=prior" : NULL;
+}
+
 static bool protonet_leaves_out(const struct method *m)
 {
     return ((const struct protonet *)m->state)->absent == ABSENT_LEFT_OUT;
@@ -196,5 +201,6 @@ const struct method_ops method_protonet = {
     .cost = protonet_cost,
     .one_pass = protonet_one_pass,
     .prior = protonet_prior,
+    .host_only = protonet_host_only,
     .leaves_out = protonet_leaves_out,
 };

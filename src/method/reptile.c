@@ -69,6 +69,11 @@ static void reptile_cost(const struct method *m, const struct batch_shape *shape
     *hvp = 0;
 }
 
+static const char *reptile_host_only(const struct method *m)
+{
+    return inner_host_only(&((const struct reptile *)m->state)->inner);
+}
+
 static int reptile_shuffled(const struct method *m, bool *both)
 {
     const struct reptile *s = m->state;
@@ -89,6 +94,7 @@ const struct method_ops method_reptile = {
     .predict = reptile_predict,
     .cost = reptile_cost,
     .shuffled = reptile_shuffled,
+    .host_only = reptile_host_only,
 };
 
 const struct method_ops method_fedavg = {
@@ -105,4 +111,5 @@ const struct method_ops method_fedavg = {
     .predict = reptile_predict,
     .cost = reptile_cost,
     .shuffled = reptile_shuffled,
+    .host_only = reptile_host_only,
 };

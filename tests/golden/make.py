@@ -24,6 +24,7 @@ UNEQUAL = ([0, 0, 1, 2, 2, 2, 3], [0, 1, 2, 3, 4, 4, 1, 0, 3, 2, 4])  # class 4 
 POOL = {"net.downsample": "pool"}
 SECOND = {"first_order": False}
 SUM = {"inner.loss": "sum"}
+PROX = {"inner.prox": 1.5, "inner.lr": 0.1, "inner.steps": 5}
 LEFT_OUT = {"absent": "left-out"}
 PRIOR = {"absent": "prior"}
 ROWS = {"net": "mlp", "net.hidden": 2, "net.units": 12}
@@ -76,6 +77,14 @@ CASES = {
     "maml-left-out": case("maml", SMALL, UNEQUAL, **SECOND, **LEFT_OUT, **{"inner.lr": 0.1}),
     "maml-left-out-support": case("maml", SMALL, UNEQUAL, filters=5, **SECOND, **LEFT_OUT,
                                   **{"net.bn": "support"}),
+    "maml-prox": case("maml", SMALL, UNEQUAL, filters=5, **SECOND, **PROX),
+    "maml-prox-running": case("maml", SMALL, UNEQUAL, filters=3, **SECOND, **PROX,
+                              **{"net.bn": "running"}),
+    "maml-prox-mlp": rows("maml", **SECOND, **PROX),
+    "fomaml-prox-mlp": rows("maml", first_order=True, **PROX),
+    "reptile-prox": case("reptile", SMALL, UNEQUAL, filters=3, **PROX),
+    "reptile-prox-mlp": rows("reptile", **PROX),
+    "fedavg-prox-mlp": rows("fedavg", **PROX),
     "maml-mlp": rows("maml", **SECOND, **{"inner.lr": 0.1}),
     "reptile": case("reptile", **{"inner.steps": 10, "inner.lr": 0.001}),
     "reptile-pool": case("reptile", SMALL, UNEQUAL, filters=5, **POOL,

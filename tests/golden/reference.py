@@ -21,6 +21,7 @@ DEFAULTS = {
     "net": "conv4", "net.downsample": "stride", "net.bn": "batch", "net.bn_eps": 1e-5,
     "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False, "absent": "origin",
     "inner.steps": 5, "inner.lr": 0.01, "inner.loss": "mean",
+    "inner.prox": 0,
 }
 
 
@@ -102,6 +103,7 @@ def inner_steps(p, x, y, s, kinks, keep_graph):
     for _ in range(s["inner.steps"]):
         moved = trained(fast)
         loss = F.cross_entropy(logits(fast, x, s, kinks, len(x)), y, reduction=s["inner.loss"])
+        loss = loss + s["inner.prox"] / 2 * sum((w - p[n]).square().sum() for n, w in moved.items())
         grads = torch.autograd.grad(loss, list(moved.values()), create_graph=keep_graph)
         for (name, w), g in zip(moved.items(), grads):
             fast[name] = w - s["inner.lr"] * g

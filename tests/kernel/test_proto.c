@@ -215,7 +215,7 @@ TEST(every_set_agrees_with_the_specification)
         run(&kernels_ref64, s, marked, &want);
         for (int j = 0; kernels_at(j); j++) {
             if (kernels_at(j) == &kernels_ref64 || !set_usable(kernels_at(j)) ||
-                (marked->absent == ABSENT_PRIOR && !kernels_at(j)->prior))
+                (marked->absent == ABSENT_PRIOR && !kernels_at(j)->host))
                 continue;
             run(kernels_at(j), s, marked, &got);
             bad += results_differ(s->name, kernels_at(j)->name, &got, &want, 2e-5) > 0;

@@ -186,6 +186,7 @@ TEST(the_meta_gradient_is_the_slope_of_the_query_loss)
         {"maml", {"first_order=no", "inner.lr=0.03", "inner.steps=3", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.004", "inner.loss=sum", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.03", "net.bn=support", NULL}},
+        {"maml", {"first_order=no", "inner.lr=0.03", "inner.prox=5", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.5", "net.bn=running", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.03", "net.downsample=pool", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.03", "inner.batching=shuffled", NULL}},

@@ -98,6 +98,7 @@ TEST(the_id_depends_on_every_setting_but_not_on_order_or_origin)
     } later[] = {{"train.relabel", "no", "yes"},
                  {"train.resplit", "no", "yes"},
                  {"train.patience", "0", "10"},
+                 {"inner.prox", "0", "1"},
                  {"method.absent", "origin", "left-out"},
                  {"data.content", "generated-1-0123456789abcdef", "0123456789abcdef"}};
     const int cases = 2 * (int)(sizeof later / sizeof *later);
