@@ -7,6 +7,7 @@
 struct values {
     const char *format, *suite;
     bool last;
+    int width;
 };
 
 static const struct option options[] = {
@@ -16,6 +17,8 @@ static const struct option options[] = {
     OPTION_TEXT(struct values, suite, "--suite", "SUITE", "only the tables of this suite"),
     OPTION_FLAG(struct values, last, "--last",
                 "results of each run's last model, instead of the best on validation"),
+    OPTION_COUNT(struct values, width, "--width",
+                 "columns of a table's lines (default: the terminal's; no limit for a file)"),
     {0},
 };
 
@@ -31,6 +34,7 @@ static int run(const struct command *self, int argc, char **argv)
                                      .format = v.format,
                                      .suite = v.suite,
                                      .last = v.last,
+                                     .width = v.width ? v.width : cli_width(),
                                      .colour = isatty(STDOUT_FILENO) && !(no_color && *no_color)};
     char *text = NULL;
     err = mete_results(&o, &text);

@@ -5,7 +5,8 @@
 #include "base/text.h"
 #include "report/table.h"
 
-void format_text(struct text *out, const struct table *t, bool colour);
+/* In lines of at most `most` columns, if it is not 0: columns that do not fit follow below. */
+void format_text(struct text *out, const struct table *t, bool colour, int most);
 void format_markdown(struct text *out, const struct table *t);
 void format_latex(struct text *out, const struct table *t); /* needs booktabs */
 

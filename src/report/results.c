@@ -56,6 +56,7 @@ static int find_format(const char *name, enum format *out)
 struct printer {
     enum format format;
     bool colour;
+    int width;
     const char *model;
     struct text text;
     struct jsonw json;
@@ -75,7 +76,7 @@ static int print_drawn(struct printer *p, struct store *s, const struct drawn *d
     if (!err && p->tables++ && p->format != FORMAT_CSV && p->format != FORMAT_JSON)
         text_add(&p->text, "\n");
     if (!err && p->format == FORMAT_TEXT)
-        format_text(&p->text, &table, p->colour);
+        format_text(&p->text, &table, p->colour, p->width);
     if (!err && p->format == FORMAT_MARKDOWN)
         format_markdown(&p->text, &table);
     if (!err && p->format == FORMAT_LATEX)
@@ -141,7 +142,7 @@ int mete_results(const struct mete_results_options *o, char **out)
 {
     NUMBER_LOCALE;
     struct store *s = NULL;
-    struct printer p = {.colour = o->colour, .model = o->last ? "last" : "best"};
+    struct printer p = {.colour = o->colour, .width = o->width, .model = o->last ? "last" : "best"};
     int err = find_format(o->format ? o->format : "table", &p.format);
     if (!err)
         err = store_open(&s, o->db, STORE_READ);

@@ -17,6 +17,16 @@ same "nothing is wider than 80 columns" "" "$(grep -E '^.{81}' "$tmp/out")"
 ok "csv" "$METE" results "$tmp/x.db" --format csv
 same "csv lines" 117 "$(wc -l <"$tmp/out")"
 ok "the last model" "$METE" results "$tmp/x.db" --last --format json
+if command -v python3 >/dev/null; then
+    ok "a table in a terminal" python3 "$(dirname "$0")/terminal.py" 80 "$METE" results "$tmp/x.db"
+    tr -d '\r' <"$tmp/out" | sed 's/\x1b\[[0-9;]*m//g' >"$tmp/narrow"
+    same "keeps to its width" "" "$(LC_ALL=C.UTF-8 grep -E '.{81}' "$tmp/narrow")"
+    "$METE" results "$tmp/x.db" >"$tmp/wide"
+    numbers() { tr -d '*' <"$1" | grep -oE '[0-9.]+ ±[0-9.]+' | sort; }
+    same "and has every number" "$(numbers "$tmp/wide" | cksum)" "$(numbers "$tmp/narrow" | cksum)"
+fi
+ok "a narrow table" "$METE" results "$tmp/x.db" --width 60
+same "has lines of 60 columns" "" "$(LC_ALL=C.UTF-8 grep -E '.{61}' "$tmp/out")"
 refuses "no database" 1 "No such file" "$METE" results "$tmp/y.db"
 refuses "no argument" 2 "results takes DB, got nothing; for example: mete results results.db" "$METE" results
 refuses "unknown format" 2 "expected table, summary, paper, csv, json, latex or markdown" "$METE" results "$tmp/x.db" --format xls

@@ -43,7 +43,7 @@ if command -v python3 >/dev/null; then
     done
     same "the line says what runs, and how well" yes \
         "$(grep -qE 'train  0 of 2  [0-9]+ %  .*protonet · random · seed 1, step [0-9]+ of 100000, [0-9.]+ %' "$tmp/out" && echo yes)"
-    same "and fits the terminal" "" "$(tr '\r' '\n' <"$tmp/out" | sed 's/\x1b\[K//' | LC_ALL=C.UTF-8 awk 'length > 80')"
+    same "and fits the terminal" "" "$(tr '\r' '\n' <"$tmp/out" | sed 's/\x1b\[K//' | LC_ALL=C.UTF-8 grep -E '.{81}')"
     rm -rf "$tmp/t"
     SIGNAL_AFTER="step 2" timeout 60 python3 "$here/terminal.py" 80 "$METE" train glyphs:5w-1s@500 --method protonet --set net.filters=4 \
         --set train.steps=100000 --set val_tasks=20 -o "$tmp/t" >"$tmp/out"
