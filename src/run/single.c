@@ -232,6 +232,8 @@ static int settings_of_model(const char *path, char ***out, int *n)
                 const char *value = safetensors_meta(f, key), *before = setting_before(key);
                 char now[PARAM_TEXT_SIZE + 16];
                 param_text(row, s.set.section[i].state, now, sizeof now); /* the default */
+                if (!value && strcmp(key, "test.holdout") == 0)
+                    value = safetensors_meta(f, "task.holdout"); /* was one setting */
                 if (!value && before && strcmp(before, now) != 0)
                     value = before;
                 if (value)
