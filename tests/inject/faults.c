@@ -37,12 +37,12 @@
 
 #include "faults.h"
 
-#define CALLS(X)                                                                                   \
-    X(write)                                                                                       \
-    X(pwrite)                                                                                      \
-    X(fsync) X(rename) X(open) X(close) X(mmap) X(read) X(mkdir) X(malloc) X(unlink) X(truncate)   \
-        X(sqlite) X(thread) X(change) X(buying) X(step) X(validation) X(test) X(store) X(report)   \
-            X(exit)
+/* clang-format off */
+#define CALLS(X)                                                                 \
+    X(write) X(pwrite) X(fsync) X(rename) X(open) X(close) X(mmap) X(read)       \
+    X(mkdir) X(malloc) X(unlink) X(truncate) X(sqlite) X(thread) X(change)       \
+    X(buying) X(step) X(validation) X(test) X(store) X(report) X(exit)
+/* clang-format on */
 
 enum call {
 #define X(name) CALL_##name,

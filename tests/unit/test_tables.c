@@ -218,7 +218,8 @@ TEST(asking_wrongly_is_refused)
     char *text = NULL;
     struct mete_results_options o = {.db = fixture_path(), .format = "xml"};
     CHECK_EQ(mete_results(&o, &text), METE_EINVAL);
-    CHECK_HAS(mete_errmsg(), "expected table, summary, paper, csv, json, latex or markdown, got 'xml'");
+    CHECK_HAS(mete_errmsg(),
+              "expected table, summary, paper, csv, json, latex or markdown, got 'xml'");
     o = (struct mete_results_options){.db = fixture_path(), .suite = "quik"};
     CHECK_EQ(mete_results(&o, &text), METE_EINVAL);
     CHECK_HAS(mete_errmsg(), "has no suite 'quik'; it has: fixture");
