@@ -53,14 +53,20 @@ char *mem_string(const char *s)
     return checked(strdup(s), strlen(s));
 }
 
-char *mem_print(const char *fmt, ...)
+char *mem_vprint(const char *fmt, va_list args)
 {
     char *out = NULL;
+    int n = vasprintf(&out, fmt, args);
+    return checked(n < 0 ? NULL : out, 0);
+}
+
+char *mem_print(const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    int n = vasprintf(&out, fmt, args);
+    char *out = mem_vprint(fmt, args);
     va_end(args);
-    return checked(n < 0 ? NULL : out, 0);
+    return out;
 }
 
 int mem_try(void *out, size_t count, size_t size, const char *what)

@@ -5,12 +5,14 @@
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t bytes);                        /* zeroed; free() it */
 void *mem_array(size_t count, size_t size);           /* the same, checked for overflow */
 void *mem_grow(void *old, size_t count, size_t size); /* realloc; new bytes not zeroed */
 char *mem_string(const char *s);                      /* strdup */
+char *mem_vprint(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 char *mem_print(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* asprintf */
 
 /* Zeroed memory for what a file or a setting says is so large: METE_ENOMEM, with `what`

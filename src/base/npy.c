@@ -171,6 +171,33 @@ static int find_header(struct cursor *c, const char *data, size_t size)
     return 0;
 }
 
+int npy_header_read(struct ndarray *out, size_t *offset, const char *name, const void *data,
+                    size_t size)
+{
+    const unsigned char *b = data;
+    struct cursor c = {.name = name};
+    struct ndarray a = {0};
+    char words[160];
+    *offset = 0;
+    if (size >= 12) { /* then it says how long it is */
+        size_t start = b[6] == 1 ? 10 : 12, length = b[8] | (size_t)b[9] << 8;
+        length |= b[6] == 1 ? 0 : (size_t)b[10] << 16 | (size_t)b[11] << 24;
+        if (length <= HEADER_MAX && size < start + length && memcmp(data, "\x93NUMPY", 6) == 0)
+            return 0;
+    }
+    int err = find_header(&c, data, size);
+    if (!err)
+        err = read_dictionary(&c, &a);
+    if (err)
+        return err;
+    ndarray_words(&a, words, sizeof words);
+    if (!shape_bytes(a.dtype, a.rank, a.shape, &a.bytes))
+        return fail(METE_EFORMAT, "%s: the shape %s overflows", name, words);
+    *offset = (size_t)(c.end - (const char *)data);
+    *out = a;
+    return 0;
+}
+
 int npy_open_memory(struct npy *f, const char *name, const void *data, size_t size)
 {
     struct cursor c = {.name = name};

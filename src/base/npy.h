@@ -28,6 +28,11 @@ enum { NPY_HEADER_ROOM = 1024, NPY_HEADER_LEAST = 128 };
 size_t npy_header(char out[NPY_HEADER_ROOM], enum dtype type, int rank, const int64_t *shape,
                   size_t least);
 
+/* The header alone, at the front of `size` bytes: the array's type and shape and how many bytes it
+ * has, and where its data begins.  *offset 0: there is more of the header to come. */
+int npy_header_read(struct ndarray *out, size_t *offset, const char *name, const void *data,
+                    size_t size);
+
 /* Writing an array row by row, when the number of rows is not known beforehand. */
 struct npy_out {
     struct file_out file;

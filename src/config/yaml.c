@@ -48,6 +48,8 @@ int yaml_read(struct yaml **out, const char *path, const char *text, size_t size
 #else
 #include <yaml.h>
 
+enum { KEYS_MAX = 4096 }; /* of one map: each is compared with all before it */
+
 struct reader {
     const char *path;
     yaml_parser_t parser;
@@ -110,6 +112,9 @@ static int take_key(struct reader *r, const struct yaml *map, struct yaml *child
     int err = set_text(r, &key);
     child->key_line = child->line = key.line;
     child->key_column = child->column = key.column;
+    if (!err && map->n > KEYS_MAX)
+        err = fail(METE_EINVAL, "%s:%d:%d: more than %d keys in one map", r->path, key.line,
+                   key.column, KEYS_MAX);
     for (int i = 0; i < map->n - 1 && !err; i++)
         if (strcmp(map->child[i].key, key.text) == 0)
             err = fail(METE_EINVAL, "%s:%d:%d: '%s' is here twice", r->path, key.line, key.column,

@@ -209,11 +209,9 @@ static int finish_x(struct builder *b, const struct dataset *full)
 void builder_note(struct builder *b, const char *key, const char *fmt, ...)
 {
     va_list args;
-    char *text = NULL;
     va_start(args, fmt);
-    int n = vasprintf(&text, fmt, args);
+    char *text = mem_vprint(fmt, args);
     va_end(args);
-    assert(n >= 0);
     meta_notes_add(&b->notes, key, text);
 }
 

@@ -91,6 +91,17 @@ static int next_in_folder(struct file_iter *w, const char **name)
             fts_set(w->folder, e, FTS_SKIP);
             continue;
         }
+        if (e->fts_info == FTS_SLNONE)
+            return fail(METE_EIO,
+                        "%s is a link to nothing; remove it, or what it should lead to is "
+                        "missing from the dataset",
+                        e->fts_path);
+        if (e->fts_info == FTS_DEFAULT)
+            return fail(METE_EIO,
+                        "%s is no file that can be read, but a pipe, a socket or a device",
+                        e->fts_path);
+        if (e->fts_info == FTS_DC)
+            return fail(METE_EIO, "%s leads back to a folder above it", e->fts_path);
         if (e->fts_info != FTS_F)
             continue;
         w->fd = open(e->fts_path, O_RDONLY | O_CLOEXEC);
@@ -321,7 +332,7 @@ int64_t file_iter_read(void *file_iter, void *to, size_t size)
 int file_iter_read_all(struct file_iter *w, size_t limit, void **data, size_t *size)
 {
     size_t room = 16 << 10, used = 0;
-    char *buffer = mem_grow(NULL, room, 1);
+    char *buffer = mem_alloc(room);
     for (;;) {
         int64_t n = file_iter_read(w, buffer + used, room - used);
         if (n < 0) {
@@ -335,8 +346,14 @@ int file_iter_read_all(struct file_iter *w, size_t limit, void **data, size_t *s
             free(buffer);
             return fail(METE_EFORMAT, "%s: larger than %zu bytes", w->place, limit);
         }
-        if (used == room)
-            buffer = mem_grow(buffer, room *= 2, 1);
+        if (used == room) {
+            char *more = realloc(buffer, room *= 2);
+            if (!more) {
+                free(buffer);
+                return fail(METE_ENOMEM, "%s: there is no memory for %zu bytes", w->place, room);
+            }
+            buffer = more;
+        }
     }
     *data = buffer;
     *size = used;

@@ -64,11 +64,21 @@ static void log_ticks(struct axis *a, double most)
         }
 }
 
+/* Whether steps between the ends can be told from them in a double. */
+static bool has_steps(const struct axis *a)
+{
+    double span = a->to - a->from;
+    if (!(span > 0) || !isfinite(span))
+        return false;
+    return a->log ? a->from > 0 && isfinite(a->to / a->from)
+                  : fmax(fabs(a->from), fabs(a->to)) < 1e12 * span;
+}
+
 void axis_ticks(struct axis *a, double apart, bool whole)
 {
     double most = fmax(1, floor(fabs(a->b - a->a) / apart));
     a->ticks = 0;
-    if (!(a->to > a->from))
+    if (!has_steps(a))
         add_tick(a, a->from);
     else if (a->log)
         log_ticks(a, most);

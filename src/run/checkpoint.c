@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ void checkpoint_remove(const char *folder)
     for (int i = 0; i < 2; i++) {
         char path[4096];
         path_of(path, folder, files[i]);
-        unlink(path);
+        if (unlink(path) != 0 && errno != ENOENT)
+            log_warn("cannot remove %s: %s", path, strerror(errno));
     }
 }
 
@@ -468,6 +470,15 @@ static int check_identity(const struct trainer *t, const char *path)
     return err;
 }
 
+/* Whether another try may read it: memory or open files were short, or a disk failed, but the files
+ * are there. */
+static bool passes(const struct trainer *t, int err)
+{
+    char path[4096];
+    path_of(path, t->folder, "collection.safetensors");
+    return err == METE_ENOMEM || (err == METE_EIO && access(path, F_OK) == 0);
+}
+
 int checkpoint_read(struct trainer *t)
 {
     char path[4096], aside[4200];
@@ -480,6 +491,8 @@ int checkpoint_read(struct trainer *t)
     err = read_state(t, path);
     if (!err)
         return 0;
+    if (passes(t, err))
+        return fail_within(err, "cannot go on now");
     snprintf(aside, sizeof aside, "%s.unusable", path);
     if (rename(path, aside) != 0)
         return fail_within(err, "cannot go on from %s", path);

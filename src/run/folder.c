@@ -4,6 +4,7 @@
 #include "run/sweep.h"
 #include "base/file.h"
 #include "base/jsonw.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,27 +20,22 @@ static int write_text(const char *folder, const char *name, const char *text, si
 /* A value that YAML reads back as the same text: quoted unless it is plainly safe. */
 static int write_config(const char *folder, const struct settings *s)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
+    struct text out = {0};
     for (int i = 0; i < s->n; i++) {
-        fprintf(f, "%s: \"", s->at[i].key);
+        text_print(&out, "%s: \"", s->at[i].key);
         for (const char *c = s->at[i].value; *c; c++)
-            fprintf(f, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-        fputs("\"\n", f);
+            text_print(&out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+        text_add(&out, "\"\n");
     }
-    fclose(f);
-    int err = write_text(folder, "config.yaml", text, size);
-    free(text);
+    int err = write_text(folder, "config.yaml", out.at, out.size);
+    text_release(&out);
     return err;
 }
 
 static int write_metrics(const char *folder, const struct results *r)
 {
     struct jsonw all = {0};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
+    struct text out = {0};
     for (int i = 0; i < r->all.n_checkpoints; i++) {
         const struct store_checkpoint *c = &r->all.checkpoints[i];
         jsonw_object(&all, NULL);
@@ -52,33 +48,29 @@ static int write_metrics(const char *folder, const struct results *r)
         jsonw_real(&all, "half", c->half);
         jsonw_real(&all, "loss", c->loss);
         jsonw_close(&all);
-        fprintf(f, "%s\n", all.text);
+        text_print(&out, "%s\n", all.text);
         jsonw_release(&all);
         all = (struct jsonw){0};
     }
-    fclose(f);
-    int err = write_text(folder, "metrics.jsonl", text, size);
-    free(text);
+    int err = write_text(folder, "metrics.jsonl", out.at, out.size);
+    text_release(&out);
     return err;
 }
 
 static int write_ledger(const char *folder, const struct results *r)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    fputs("task,item,class,round,cost,total,kind\n", f); /* round -1: the query set */
+    struct text out = {0};
+    text_add(&out, "task,item,class,round,cost,total,kind\n"); /* round -1: the query set */
     for (int64_t i = 0; i < r->all.n_ledger; i++) {
         const struct ledger_row *p = &r->all.ledger[i];
         char cost[MONEY_TEXT_SIZE], total[MONEY_TEXT_SIZE];
         money_text(p->cost, cost);
         money_text(p->total, total);
-        fprintf(f, "%lld,%d,%d,%d,%s,%s,%s\n", (long long)p->task, p->item, p->klass, p->round,
-                cost, total, ledger_kind_name(p->kind));
+        text_print(&out, "%lld,%d,%d,%d,%s,%s,%s\n", (long long)p->task, p->item, p->klass,
+                   p->round, cost, total, ledger_kind_name(p->kind));
     }
-    fclose(f);
-    int err = write_text(folder, "ledger.csv", text, size);
-    free(text);
+    int err = write_text(folder, "ledger.csv", out.at, out.size);
+    text_release(&out);
     return err;
 }
 

@@ -49,6 +49,50 @@ printf '\0\0\300\177' | dd of="$tmp/nan.safetensors" bs=1 conv=notrunc seek=$(($
 refuses "weights that are no numbers" 1 "not finite" "$METE" eval "$tmp/nan.safetensors"
 refuses "more fresh tasks than users" 2 "too few" "$METE" stability glyphs-users:users=20:1s@200 --fresh 64
 
+# what a folder of images holds that is no image is named, not dropped
+mkdir -p "$tmp/photos/a" "$tmp/photos/b"
+ln -s nowhere.png "$tmp/photos/a/gone.png"
+refuses "a link to nothing" 1 "gone.png is a link to nothing" "$METE" data import folder "$tmp/photos" -o "$tmp/no"
+rm "$tmp/photos/a/gone.png"
+mkfifo "$tmp/photos/a/pipe.png"
+refuses "a pipe" 1 "pipe.png is no file that can be read" "$METE" data import folder "$tmp/photos" -o "$tmp/no"
+
+# what an array says of itself is read before the rest of it, and memory is asked for as data arrives
+python3 - "$tmp" <<'PY'
+import sys, zipfile
+def npy(descr, shape):
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (117 - len(text)) + "\n"
+    return b"\x93NUMPY\x01\x00" + bytes([118, 0]) + text.encode()
+def make(name, header, zeros):
+    with zipfile.ZipFile(f"{sys.argv[1]}/{name}.npz", "w", zipfile.ZIP_DEFLATED) as z:
+        with z.open("x.npy", "w") as f:
+            f.write(header)
+            for _ in range(zeros):
+                f.write(bytes(1 << 20))
+make("bomb", npy("<c8", (40000000, 1)), 400)
+make("liar", npy("|u1", (1000000, 100, 100)), 1)
+PY
+(
+    ulimit -v 400000
+    "$METE" data import arrays "$tmp/bomb.npz" -o "$tmp/no" 2>"$tmp/bomb"
+    "$METE" data import arrays "$tmp/liar.npz" -o "$tmp/no" 2>"$tmp/liar"
+)
+if grep -q "needs libarchive" "$tmp/bomb"; then
+    skip "built without libarchive"
+elif grep -q "out of memory" "$tmp/bomb" && grep -q AddressSanitizer "$tmp/bomb"; then
+    skip "no limits of memory under a sanitizer"
+else
+    same "an array of another type is not unpacked" 1 "$(grep -c "'<c8' are not read" "$tmp/bomb")"
+    same "an array with less data than it says asks for no more" 1 "$(grep -c 'needs 10000000000 bytes of data, the file has' "$tmp/liar")"
+fi
+{ echo "name: x"; echo "base:"; seq 5000 | sed 's/.*/  k&: 1/'; } >"$tmp/keys.yaml"
+if "$METE" run "$tmp/keys.yaml" --db "$tmp/no.db" 2>&1 | grep -q "needs lib"; then
+    skip "built without libyaml"
+else
+    refuses "a map of too many keys" 2 "more than 4096 keys" "$METE" run "$tmp/keys.yaml" --db "$tmp/no.db"
+fi
+
 if "$METE" run tests/suites/tiny.yaml --db "$tmp/no.db" --only method=none 2>&1 | grep -q "needs"; then
     skip "built without SQLite or libyaml"
     finish

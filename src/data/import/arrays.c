@@ -40,13 +40,89 @@ struct arrays {
 
 /* ---- the files ---- */
 
+/* Reads until there are `want` bytes or no more. */
+static int read_up_to(struct arrays *a, struct file_iter *w, int which, size_t *size, size_t want)
+{
+    char *to = a->memory[which];
+    while (*size < want) {
+        int64_t n = file_iter_read(w, to + *size, want - *size);
+        if (n <= 0)
+            return (int)n;
+        *size += (size_t)n;
+    }
+    return 0;
+}
+
+/* Room for `bytes`, which may be refused. */
+static int make_room(struct arrays *a, int which, size_t bytes)
+{
+    void *p = realloc(a->memory[which], bytes);
+    if (!p)
+        return fail(METE_ENOMEM, "%s: there is no memory for %zu bytes", a->name[which], bytes);
+    a->memory[which] = p;
+    return 0;
+}
+
+/* What a member says of itself is read, and judged, before the rest of it: some kilobytes of zeros,
+ * packed, are gigabytes. */
+static int read_header(struct arrays *a, struct file_iter *w, int which, size_t *size,
+                       struct ndarray *array, size_t *offset)
+{
+    int err = 0;
+    for (size_t want = 4096; !err && *offset == 0; want *= 2) {
+        err = make_room(a, which, want);
+        if (!err)
+            err = read_up_to(a, w, which, size, want);
+        if (!err)
+            err = npy_header_read(array, offset, a->name[which], a->memory[which], *size);
+        if (!err && *offset == 0 && *size < want)
+            err = fail(METE_EFORMAT, "%s: the npy header is cut short", a->name[which]);
+    }
+    return err;
+}
+
+static int check_header(const char *name, int which, const struct ndarray *array)
+{
+    char words[160];
+    ndarray_words(array, words, sizeof words);
+    if (which == OWN_X ? array->rank < 2 || array->rank > 4 : array->rank != 1)
+        return fail(METE_EFORMAT, "%s: %s cannot be %s", name, words,
+                    which == OWN_X ? "items" : "one number for each item");
+    return 0;
+}
+
+/* The rest: memory is asked for as data arrives, since the header may claim more than there is. */
+static int read_data(struct arrays *a, struct file_iter *w, int which, size_t *size, size_t whole)
+{
+    int err = 0;
+    for (size_t room = *size; !err && *size < whole && *size == room;) {
+        room = room < (size_t)CHUNK_BYTES ? (size_t)CHUNK_BYTES : 2 * room;
+        room = room < whole ? room : whole;
+        err = make_room(a, which, room);
+        if (!err)
+            err = read_up_to(a, w, which, size, room);
+    }
+    char more;
+    int64_t n = err || *size < whole ? 0 : file_iter_read(w, &more, 1);
+    if (!err && n > 0)
+        err = fail(METE_EFORMAT, "%s: data follows the array", a->name[which]);
+    return err ? err : n < 0 ? (int)n : 0;
+}
+
 static int read_member(struct arrays *a, struct file_iter *w, int which)
 {
-    size_t size = 0;
+    size_t size = 0, offset = 0;
+    struct ndarray array = {0};
     if (a->name[which])
         return fail(METE_EFORMAT, "%s: occurs twice", file_iter_place(w));
     a->name[which] = mem_string(file_iter_place(w));
-    int err = file_iter_read_all(w, member_max, &a->memory[which], &size);
+    int err = read_header(a, w, which, &size, &array, &offset);
+    if (!err && array.bytes > member_max)
+        err = fail(METE_EFORMAT, "%s: larger than %zu bytes", a->name[which], member_max);
+    if (!err)
+        err = check_header(a->name[which], which, &array);
+    if (!err)
+        err = read_data(a, w, which, &size, offset + array.bytes);
     return err ? err : npy_open_memory(&a->file[which], a->name[which], a->memory[which], size);
 }
 
