@@ -6,9 +6,10 @@
  * went wrong.  The library never prints and never exits: messages go through the
  * log callback.
  *
- * Memory whose size depends on input (a file, a dataset, a setting) is asked for
- * and may be refused: METE_ENOMEM.  Only where a small fixed piece of memory
- * cannot be had does the library call abort(), after the function given to
+ * Memory whose size a file or a setting names (whole files, arrays, working
+ * memory) is asked for once that size is known to be right, and may be refused:
+ * METE_ENOMEM.  Where a small piece cannot be had, or a list that grows by what
+ * was read cannot grow, the library calls abort(), after the function given to
  * mete_out_of_memory_to().
  *
  * Settings are passed as an array of "key=value" strings that ends with NULL;

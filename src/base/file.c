@@ -32,11 +32,18 @@ int file_read(const char *path, size_t limit, char **out, size_t *size)
     size_t used = 0, room = 4096;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
         room = (size_t)st.st_size < limit ? (size_t)st.st_size + 1 : limit + 1;
-    char *text = mem_grow(NULL, room + 1, 1);
+    char *text = malloc(room + 1);
+    if (!text)
+        err = fail(METE_ENOMEM, "%s: there is no memory for %zu bytes", path, room);
     while (!err && used <= limit) {
         if (used == room) {
             room = room < limit / 2 ? 2 * room : limit + 1;
-            text = mem_grow(text, room + 1, 1);
+            char *more = realloc(text, room + 1);
+            if (!more) {
+                err = fail(METE_ENOMEM, "%s: there is no memory for %zu bytes", path, room);
+                break;
+            }
+            text = more;
         }
         ssize_t n = read(fd, text + used, room - used);
         if (n == 0)
