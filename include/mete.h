@@ -302,7 +302,7 @@ struct mete_results_options {
         *format; /* "table", "summary", "paper", "csv", "json", "latex", "markdown"; NULL: table */
     bool last;   /* the last model of a run, not the best by validation */
     bool colour; /* bold and dim for a terminal */
-    int width;          /* columns of the terminal, to which tables keep; 0: no limit */
+    int width;   /* columns of the terminal, to which tables keep; 0: no limit */
 };
 /* The tables as text; mete_free() it. */
 int mete_results(const struct mete_results_options *o, char **out);
