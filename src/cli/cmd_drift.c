@@ -72,13 +72,13 @@ static double value_of(const struct mete_drift *row, int column)
 /* Eight numbers beside lr and steps, in 80 columns. */
 static void print_table(const struct mete_drift *rows, int n)
 {
-    printf("%7s%6s", "lr", "steps");
+    printf("%6s%6s", "lr", "steps");
     for (int c = 0; c < COLUMNS; c++)
         if (columns[c].title)
             printf("%*s%s", columns[c].width - cli_columns(columns[c].title), "", columns[c].title);
     putchar('\n');
     for (const struct mete_drift *row = rows; row < rows + n; row++) {
-        printf("%7g%6d", row->lr, row->steps);
+        printf("%6g%6d", row->lr, row->steps);
         for (int c = 0; c < COLUMNS; c++)
             if (columns[c].title)
                 printf("%*.3g", columns[c].width, value_of(row, c));

@@ -9,10 +9,10 @@ static void print_test(void *user, const struct mete_test *t)
 {
     int *n = user;
     if ((*n)++ == 0)
-        printf("%-6s %5s %-11s %-8s %6s %14s %9s %8s %6s\n", "model",
+        printf("%-6s %5s %-11s %-8s %6s %14s %8s %8s %6s\n", "model",
                t->labels ? "labels" : "shots", "support", "bn", "tasks", "accuracy %", "before %",
                "loss", "ECE");
-    printf("%-6s %*d %-11s %-8s %6d %6.2f ±%6.2f %9.2f %8.4f %6.3f\n", t->model, t->labels ? 6 : 5,
+    printf("%-6s %*d %-11s %-8s %6d %6.2f ±%6.2f %8.2f %8.4f %6.3f\n", t->model, t->labels ? 6 : 5,
            t->labels ? t->labels : t->shots, t->support, t->bn, t->tasks, 100 * t->accuracy,
            100 * t->half, 100 * t->before, t->loss, t->ece);
 }
