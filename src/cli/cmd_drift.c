@@ -81,7 +81,8 @@ static void print_table(const struct mete_drift *rows, int n)
         printf("%6g%6d", row->lr, row->steps);
         for (int c = 0; c < COLUMNS; c++)
             if (columns[c].title)
-                printf("%*.3g", columns[c].width, value_of(row, c));
+                printf("%*.*g", columns[c].width, columns[c].width > 8 || c == 0 ? 3 : 2,
+                       value_of(row, c));
         putchar('\n');
     }
 }
