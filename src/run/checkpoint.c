@@ -47,8 +47,10 @@ void checkpoint_remove(const char *folder)
     for (int i = 0; i < 2; i++) {
         char path[4096];
         path_of(path, folder, files[i]);
-        if (unlink(path) != 0 && errno != ENOENT)
+        if (unlink(path) != 0 && errno != ENOENT) {
             log_warn("cannot remove %s: %s", path, strerror(errno));
+            return; /* a checkpoint is of no use without its collection */
+        }
     }
 }
 
