@@ -189,6 +189,18 @@ static int check_version(struct store *s, int *version)
     return 0;
 }
 
+/* Where memory runs out SQLite may leave out a CREATE and say that all is well. */
+static int check_objects(struct store *s)
+{
+    int objects = 0;
+    int err =
+        read_int(s, "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'", &objects);
+    return err || objects == schema_objects
+               ? err
+               : fail(METE_ENOMEM, "%s: cannot create its tables: %d of %d are there", s->path,
+                      objects, schema_objects);
+}
+
 static int upgrade(struct store *s)
 {
     int version = 0, err = sql_begin(s);
@@ -199,6 +211,8 @@ static int upgrade(struct store *s)
         err = schema_upgrade(s, version);
         version++;
     }
+    if (!err)
+        err = check_objects(s);
     char pragma[96];
     sqlite3_snprintf(sizeof pragma, pragma, "PRAGMA application_id=%d; PRAGMA user_version=%d",
                      APPLICATION_ID, version);
