@@ -320,7 +320,9 @@ static int do_run_in(struct sweep *w, int i, const char *folder)
                                    .folder = folder,
                                    .progress = tell_progress,
                                    .user = &p};
+    pthread_mutex_lock(&w->lock); /* others read it for the time left */
     w->now[i].began = seconds_now();
+    pthread_mutex_unlock(&w->lock);
     int err = file_make_folder(folder);
     if (!err)
         err = w->kind->run(s, w->shelf, &o, &results);
