@@ -30,7 +30,8 @@ little="$METE train glyphs:5w-1s@2K --device cuda -o $tmp/little --set train.ste
 little="$little --set train.val_tasks=128 --set test.tasks=128 --set train.meta_batch"
 refuses "little memory: a meta-batch that does not fit" 1 "train.meta_batch=4 is the largest" with memory=36 $little=8
 ok "little memory: one that does, and 128 tasks to validate" with memory=36 $little=4
-ok "little memory: and pools to choose from" with memory=48 $little=4 --labels entropy
+# Validation comes first and keeps what it took, so with 48 MB too little is left for the pools.
+ok "little memory: and pools to choose from" with memory=64 $little=4 --labels entropy
 # Its kernels do nothing, so no pool is clustered.
 refuses "clusters that a device does not make" 1 "cuda did not cluster" $little=4 --labels active
 
@@ -60,7 +61,9 @@ if command -v sqlite3 >/dev/null; then
         [ "$(statuses "$tmp/$mb.db" done)" -gt 0 ] && break
     done
     same "memory for some: exit status" 1 $status
-    same "memory for some: all are done or failed" 6 $(($(statuses "$tmp/$mb.db" done) + $(statuses "$tmp/$mb.db" failed)))
+    # Memory may be there another time: such runs are put off, and not marked as failed.
+    same "memory for some: no run has failed" 0 "$(statuses "$tmp/$mb.db" failed)"
+    same "memory for some: all others are still planned" 12 $(($(statuses "$tmp/$mb.db" done) + $(statuses "$tmp/$mb.db" planned)))
     ok "memory for some: what it needs" grep -q "warning: .* MB" "$tmp/why"
 else
     skip "no sqlite3"
@@ -74,7 +77,7 @@ launches() { # NAME KERNELS ARGUMENTS...: the first of those after the pictures 
     same "$name" "$want" "$(sed -n '/^gather/,$p' "$tmp/log" | sed -n "2,$(($(wc -w <<<"$want") + 1))p" | sed 's/_kernel$//' | tr '\n' ' ' | sed 's/ $//')"
 }
 maml="--method maml --set first_order=yes --set train.meta_batch"
-launches "one run's pass" "first_forward group_forward group_forward group_forward tail product product group_product first_backward" $maml=32
+launches "one run's pass" "first_forward group_forward group_forward group_forward fused_head product product group_product first_backward" $maml=32
 launches "many tasks' pass" "first_many_forward second_forward group_forward last small_product second_products first_many" $maml=128
 launches "a forward pass whose head does not come" "first_many_forward second_forward group_forward group_forward proto small_product small_product second_products first_many" --method protonet --set train.meta_batch=128
 # Predicting, the head comes after the last conv layer, though both were noted.
@@ -90,6 +93,6 @@ same "ten steps of adapting after pictures are gathered once" 10 \
 # among others.
 rm -f "$tmp/log"
 METE_STANDIN_LOG=$tmp/log METE_TEST_LIGHT=1 METE_TEST_SET=cuda ok "tasks beside others" "$(dirname "$METE")/test_kernels" a_task_does
-same "floats of fp16 values" "plain rows plain rows" \
-    "$(sed 's/_kernel$//' "$tmp/log" | grep -A1 '^plain' | grep -v '^--' | tr '\n' ' ' | sed 's/ $//')"
+same "floats of fp16 values" "fp16_to_float rows fp16_to_float rows" \
+    "$(sed 's/_kernel$//' "$tmp/log" | grep -A1 "^fp16_to_float" | grep -v '^--' | tr '\n' ' ' | sed 's/ $//')"
 finish
