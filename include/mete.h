@@ -112,6 +112,7 @@ struct mete_data_info {
     int32_t part_users[2];    /* users that have any */
     int32_t split_classes[3]; /* train, val, test of the split published with it */
     char source[256], licence[256], sha256[65];
+    int64_t unlabelled; /* items whose class is not known (docs/personal.md) */
 };
 /* `name` is a folder, or a name that is looked for in $METE_DATA and data/, or generated. */
 int mete_data_info(const char *name, struct mete_data_info *out);

@@ -33,8 +33,13 @@ void data_print(const struct mete_data_info *info)
 {
     print_text("name", info->name);
     print_text("path", info->path);
-    printf("%-10s %lld\n%-10s %d\n", "items", (long long)info->items, "classes", info->classes);
-    print_spread("per class", info->per_class);
+    printf("%-10s %lld\n", "items", (long long)info->items);
+    if (info->unlabelled)
+        printf("%-10s %lld items have a label, %lld have none\n", "labels",
+               (long long)(info->items - info->unlabelled), (long long)info->unlabelled);
+    printf("%-10s %d\n", "classes", info->classes);
+    if (info->classes)
+        print_spread("per class", info->per_class);
     if (info->groups)
         printf("%-10s %d\n", "groups", info->groups);
     if (info->split_classes[0] + info->split_classes[1] + info->split_classes[2] > 0)
@@ -76,9 +81,10 @@ static void json_spread(const char *key, struct mete_spread s)
 
 void data_print_json(const struct mete_data_info *info)
 {
-    printf("{\"items\": %lld, \"classes\": %d, \"users\": %d, \"shape\": [%d, %d, %d]",
-           (long long)info->items, info->classes, info->users, info->shape[0], info->shape[1],
-           info->shape[2]);
+    printf("{\"items\": %lld, \"unlabelled\": %lld, \"classes\": %d, \"users\": %d, "
+           "\"shape\": [%d, %d, %d]",
+           (long long)info->items, (long long)info->unlabelled, info->classes, info->users,
+           info->shape[0], info->shape[1], info->shape[2]);
     json_text("dtype", info->is_float ? "float32" : "uint8");
     printf(", \"scale\": %.9g, \"shift\": %.9g, \"groups\": %d", (double)info->scale,
            (double)info->shift, info->groups);

@@ -4,6 +4,7 @@
 #include "data/columns.h"
 #include "data/meta.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -16,13 +17,29 @@ size_t dataset_item_bytes(const struct dataset *d)
     return values * (d->is_float ? sizeof(float) : 1);
 }
 
+int64_t dataset_labelled(const struct dataset *d)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < d->items; i++)
+        n += d->y[i] != NO_LABEL;
+    return n;
+}
+
+void dataset_tell_unlabelled(const struct dataset *d)
+{
+    int64_t n = dataset_labelled(d);
+    if (n > 0 && n < d->items)
+        log_info("%s: %lld of %lld items have no label; tasks are of the other %lld", d->name,
+                 (long long)(d->items - n), (long long)d->items, (long long)n);
+}
+
 static int check_numbers(const struct dataset *d)
 {
     enum { SIDE = 1 << 20, GROUPS = 1 << 24 }; /* so that arrays of them fit in memory */
     if (d->items < 1)
         return fail(METE_EFORMAT, "%s: a dataset needs at least one item", d->name);
-    if (d->classes < 1)
-        return fail(METE_EFORMAT, "%s: a dataset needs at least one class", d->name);
+    if (d->classes < 0)
+        return fail(METE_EFORMAT, "%s: %d classes, expected 0 or more", d->name, d->classes);
     if (d->users < 0 || d->users > GROUPS || d->classes > GROUPS)
         return fail(METE_EFORMAT, "%s: %d classes and %d users, expected at most %d", d->name,
                     d->classes, d->users, GROUPS);
@@ -39,12 +56,17 @@ static int check_numbers(const struct dataset *d)
     return 0;
 }
 
-static int check_range(const struct dataset *d, const int32_t *values, int n, const char *what)
+/* Numbers of classes (least NO_LABEL) or users (least 0). */
+static int check_range(const struct dataset *d, const int32_t *values, int least, int n,
+                       const char *what)
 {
     for (int64_t i = 0; i < d->items; i++)
-        if (values[i] < 0 || values[i] >= n)
-            return fail(METE_EFORMAT, "%s: item %lld has %s %d, expected 0..%d", d->name,
-                        (long long)i, what, values[i], n - 1);
+        if (values[i] < least || values[i] >= n)
+            return n == 0 ? fail(METE_EFORMAT, "%s: item %lld has %s %d, and there are none",
+                                 d->name, (long long)i, what, values[i])
+                          : fail(METE_EFORMAT, "%s: item %lld has %s %d, expected 0..%d%s", d->name,
+                                 (long long)i, what, values[i], n - 1,
+                                 least < 0 ? ", or -1 for none" : "");
     return 0;
 }
 
@@ -58,9 +80,9 @@ int dataset_check(const struct dataset *d)
     if ((d->user != NULL) != (d->users > 0))
         return fail(METE_EFORMAT, "%s: %d users, but items %s one", d->name, d->users,
                     d->user ? "have" : "do not have");
-    if ((err = check_range(d, d->y, d->classes, "class")))
+    if ((err = check_range(d, d->y, NO_LABEL, d->classes, "class")))
         return err;
-    if (d->user && (err = check_range(d, d->user, d->users, "user")))
+    if (d->user && (err = check_range(d, d->user, 0, d->users, "user")))
         return err;
     for (int64_t i = 0; d->part && i < d->items; i++)
         if (d->part[i] > PART_TEST)

@@ -16,17 +16,18 @@
 enum dataset_part { PART_TRAIN, PART_TEST }; /* of a user's own items (LEAF) */
 /* Where a published split puts a class. */
 enum dataset_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST };
+enum { NO_LABEL = -1 }; /* the class of an item is not known */
 
 struct dataset {
     char *name; /* "omniglot" */
     char *path; /* where it lies; "" for one made in memory */
     int64_t items;
-    int classes, users; /* users 0: there are none */
+    int classes, users; /* classes 0: no item has a label; users 0: there are none */
     int h, w, c;        /* feature rows: 1 x 1 x d */
     bool is_float;      /* x holds float32 rows, else uint8 pixels */
     float scale, shift; /* a learner sees value * scale + shift */
     const void *x;
-    const int32_t *y;                 /* (items) 0..classes-1 */
+    const int32_t *y;                 /* (items) 0..classes-1, or NO_LABEL */
     const int32_t *user;              /* (items) 0..users-1, or NULL */
     const uint8_t *part;              /* (items) enum dataset_part, or NULL */
     char **class_names, **user_names; /* or NULL */
@@ -59,5 +60,8 @@ int dataset_from_memory(struct dataset **out, const struct dataset *parts);
 int dataset_write(const char *dir, const struct dataset *d, bool force);
 
 size_t dataset_item_bytes(const struct dataset *d);
+int64_t dataset_labelled(const struct dataset *d); /* how many items have a label */
+/* Says in one line how many items have none; tasks are of the others. */
+void dataset_tell_unlabelled(const struct dataset *d);
 
 #endif

@@ -1,6 +1,7 @@
 /* importers.c - the table of importers, and running one. */
 #include "data/importer.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
 
@@ -88,6 +89,14 @@ static char *all_paths(const struct import_job *job)
     return text;
 }
 
+static void tell_unlabelled(const struct dataset *d)
+{
+    int64_t labelled = dataset_labelled(d);
+    if (labelled < d->items)
+        log_info("%s: %lld of %lld items have no label; 'mete label next' says which to ask for",
+                 d->name, (long long)(d->items - labelled), (long long)d->items);
+}
+
 static int run(const struct importer *importer, struct import_job *job, const char *dir, bool force)
 {
     int err = builder_open(&job->builder, dir, force);
@@ -101,6 +110,8 @@ static int run(const struct importer *importer, struct import_job *job, const ch
         job->about.source = all_paths(job);
     if (!err)
         err = builder_finish(job->builder, &job->about);
+    if (!err)
+        tell_unlabelled(&job->about);
     builder_close(job->builder);
     struct dataset *about = mem_alloc(sizeof *about);
     *about = job->about;

@@ -17,14 +17,17 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The least, middle and most items among n groups. */
+/* The least, middle and most items among n groups; those of none (-1) are left out. */
 static struct mete_spread spread(const int32_t *group, int64_t items, int n)
 {
-    int64_t *count = mem_array((size_t)n, sizeof *count);
+    struct mete_spread s = {0};
+    int64_t *count = mem_array((size_t)n + 1, sizeof *count);
     for (int64_t i = 0; i < items; i++)
-        count[group[i]]++;
+        if (group[i] >= 0)
+            count[group[i]]++;
     qsort(count, (size_t)n, sizeof *count, by_size);
-    struct mete_spread s = {count[0], count[n / 2], count[n - 1]};
+    if (n > 0)
+        s = (struct mete_spread){count[0], count[n / 2], count[n - 1]};
     free(count);
     return s;
 }
@@ -62,7 +65,8 @@ static void describe(const struct dataset *d, struct mete_data_info *out)
                                    .is_float = d->is_float,
                                    .scale = d->scale,
                                    .shift = d->shift,
-                                   .groups = count_groups(d)};
+                                   .groups = count_groups(d),
+                                   .unlabelled = d->items - dataset_labelled(d)};
     snprintf(out->name, sizeof out->name, "%s", d->name);
     snprintf(out->path, sizeof out->path, "%s", d->path);
     snprintf(out->source, sizeof out->source, "%s", d->source);

@@ -339,7 +339,7 @@ static int take_arrays(struct json *j, const struct list *list, unsigned *arrays
 static int take_all(struct json *j, struct draft *t, unsigned *arrays)
 {
     struct dataset *d = &t->d;
-    if (!t->has_format || !t->has_dtype || !d->items || !d->classes || !d->h)
+    if (!t->has_format || !t->has_dtype || !d->items || d->classes < 0 || !d->h)
         return json_fail(j, "not all of format, items, classes, shape and dtype are there");
     int err = take_arrays(j, &t->arrays, arrays);
     if (!err && d->columns && (!d->is_float || d->columns->features != d->c))
@@ -360,6 +360,7 @@ int meta_read(const char *dir, struct dataset *d, unsigned *arrays)
     struct draft t = {.d = *d};
     struct json j = {0};
     bool more;
+    t.d.classes = -1; /* not read yet: a dataset without labels has none */
     int err = json_open_file(&j, path);
     if (!err)
         err = json_enter(&j, JSON_OBJECT);

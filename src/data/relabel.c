@@ -11,14 +11,15 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int relabel(const int64_t *value, int64_t n, int32_t *out, char ***names)
+static int number_values(const int64_t *value, int64_t n, bool some, int32_t *out, char ***names)
 {
-    int64_t *sorted = mem_array((size_t)n, sizeof *sorted);
+    int64_t *sorted = mem_array((size_t)n, sizeof *sorted), known = 0;
     int distinct = 0;
-    if (n > 0)
-        memcpy(sorted, value, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
     for (int64_t i = 0; i < n; i++)
+        if (!some || value[i] != -1)
+            sorted[known++] = value[i];
+    qsort(sorted, (size_t)known, sizeof *sorted, ascending);
+    for (int64_t i = 0; i < known; i++)
         if (i == 0 || sorted[i] != sorted[distinct - 1])
             sorted[distinct++] = sorted[i];
     *names = mem_array((size_t)distinct, sizeof **names);
@@ -26,8 +27,18 @@ int relabel(const int64_t *value, int64_t n, int32_t *out, char ***names)
         (*names)[k] = mem_print("%lld", (long long)sorted[k]);
     for (int64_t i = 0; i < n; i++) {
         const int64_t *at = bsearch(&value[i], sorted, (size_t)distinct, sizeof *sorted, ascending);
-        out[i] = (int32_t)(at - sorted);
+        out[i] = at ? (int32_t)(at - sorted) : -1;
     }
     free(sorted);
     return distinct;
+}
+
+int relabel(const int64_t *value, int64_t n, int32_t *out, char ***names)
+{
+    return number_values(value, n, false, out, names);
+}
+
+int relabel_some(const int64_t *value, int64_t n, int32_t *out, char ***names)
+{
+    return number_values(value, n, true, out, names);
 }

@@ -24,8 +24,11 @@ static int64_t *choose(const struct dataset *d, bool users, int rows, int cols)
     for (int r = 0; r < rows; r++) /* rows spread evenly over the groups */
         row_of[(int64_t)r * groups / rows] = r + 1;
     for (int64_t i = 0; i < d->items; i++)
-        count[of[i]]++;
+        if (of[i] >= 0)
+            count[of[i]]++;
     for (int64_t i = 0; i < d->items; i++) {
+        if (of[i] < 0) /* no label */
+            continue;
         int g = of[i], r = row_of[g] - 1;
         int64_t nth = taken[g]++, shown = count[g] < cols ? count[g] : cols;
         if (r < 0)
@@ -66,6 +69,8 @@ static int check(const struct dataset *d, const struct mete_sheet_options *o)
         return fail(METE_EINVAL, "a sheet has 1..%d rows and columns", ROW_MAX);
     if (o->by == METE_BY_USER && !d->user)
         return fail(METE_EINVAL, "%s has no users; its rows can only be classes", o->name);
+    if (d->classes == 0 && (o->by == METE_BY_CLASS || !d->user))
+        return fail(METE_EINVAL, "%s has no labels yet, so there are no classes to show", o->name);
     return 0;
 }
 

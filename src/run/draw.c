@@ -51,6 +51,8 @@ static int open_all(struct drawing_tasks *w, const struct mete_tasks_options *o)
     if (!err)
         err = dataset_find(&w->d, bench.dataset);
     if (!err)
+        dataset_tell_unlabelled(w->d);
+    if (!err)
         err = tasks_open(&w->tasks, w->d, &bench, &w->settings, (uint64_t)o->seed);
     if (!err)
         err = tasks_check(w->tasks, w->file.part);

@@ -47,6 +47,7 @@ static int find(struct shelf *s, const char *name, int *at)
     int err = dataset_find(&d, name);
     if (err)
         return err;
+    dataset_tell_unlabelled(d);
     s->at = mem_grow(s->at, (size_t)s->n + 1, sizeof *s->at);
     s->at[s->n].name = mem_string(name);
     s->at[s->n].content[0] = '\0';

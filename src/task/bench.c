@@ -1,6 +1,6 @@
 /* bench.c - reading and printing benchmark names. */
 #include "task/bench.h"
-#include "task/money.h"
+#include "base/money.h"
 #include "base/error.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
 
 #include "base/param.h"
 #include "data/content.h"
-#include "task/money.h"
+#include "base/money.h"
 
 struct cost {
     millionths constant;

@@ -50,7 +50,7 @@ static void price_of_all(const struct ledger *l, int64_t *items, millionths *cos
     for (int i = 0; i < split->n[SPLIT_TRAIN]; i++)
         train[split->group[SPLIT_TRAIN][i]] = 1;
     for (int64_t i = 0; i < l->d->items; i++)
-        if (train[key[i]]) {
+        if (l->d->y[i] != NO_LABEL && train[key[i]]) {
             ++*items;
             *cost = money_add(*cost, cost_of(&l->cost, l->d, (int32_t)i));
         }

@@ -13,7 +13,7 @@
 #define TASK_LEDGER_H
 
 #include "base/param.h"
-#include "task/money.h"
+#include "base/money.h"
 #include "task/task.h"
 
 enum budget_charge { CHARGE_SUPPORT_QUERY, CHARGE_SUPPORT, CHARGE_ALL };

@@ -126,6 +126,8 @@ struct reading {
 static int pair_off(struct reading *r, int task, int32_t item, int32_t label)
 {
     int32_t klass = r->d->y[item];
+    if (klass == NO_LABEL)
+        return json_fail(&r->j, "task %d: item %d has no label", task, item);
     if (r->seen[item]++)
         return json_fail(&r->j, "task %d: item %d occurs twice", task, item);
     if (r->class_of[label] < 0 && r->label_of[klass] < 0) {
@@ -151,8 +153,10 @@ static int check_task(struct reading *r, int task)
     }
     for (int k = 0; k < LISTS; k += 2) /* ready for the next task */
         for (int i = 0; i < r->list[k].n; i++) {
-            r->seen[r->list[k].at[i]] = 0;
-            r->label_of[r->d->y[r->list[k].at[i]]] = -1;
+            int32_t item = r->list[k].at[i];
+            r->seen[item] = 0;
+            if (r->d->y[item] != NO_LABEL)
+                r->label_of[r->d->y[item]] = -1;
         }
     memset(r->class_of, -1, (size_t)r->f.ways * sizeof *r->class_of);
     return err;

@@ -108,18 +108,20 @@ int tasks_max_labels(const struct tasks *t)
 }
 
 /* Lists the items of each key: those of key k are item[start[k]..start[k+1]). */
-static void index_items(struct item_index *x, const int32_t *key, int keys, int64_t items)
+static void index_items(struct item_index *x, const struct dataset *d, const int32_t *key, int keys)
 {
     x->start = mem_array((size_t)keys + 1, sizeof *x->start);
-    x->item = mem_array((size_t)items + 1, sizeof *x->item);
-    for (int64_t i = 0; i < items; i++)
-        x->start[key[i] + 1]++;
+    x->item = mem_array((size_t)d->items + 1, sizeof *x->item);
+    for (int64_t i = 0; i < d->items; i++)
+        if (d->y[i] != NO_LABEL)
+            x->start[key[i] + 1]++;
     for (int k = 0; k < keys; k++)
         x->start[k + 1] += x->start[k];
     int64_t *next = mem_array((size_t)keys + 1, sizeof *next);
     memcpy(next, x->start, (size_t)keys * sizeof *next);
-    for (int64_t i = 0; i < items; i++)
-        x->item[next[key[i]]++] = (int32_t)i;
+    for (int64_t i = 0; i < d->items; i++)
+        if (d->y[i] != NO_LABEL)
+            x->item[next[key[i]]++] = (int32_t)i;
     free(next);
 }
 
@@ -211,6 +213,9 @@ static void open_parts(struct tasks *t)
 static int set_ways(struct tasks *t, const struct bench *b, const struct task_settings *s)
 {
     const struct dataset *d = t->d;
+    if (dataset_labelled(d) == 0)
+        return fail(METE_EINVAL, "%s has no labels yet; 'mete label next' says which to ask for",
+                    d->name);
     bool users = s->kind == TASK_USERS || (s->kind == TASK_AUTO && d->users > 0);
     if (users && d->users == 0)
         return fail(METE_EINVAL, "task.kind: %s has no users", d->name);
@@ -273,7 +278,7 @@ int tasks_open(struct tasks **out, const struct dataset *d, const struct bench *
         err = make_split(t, s);
     if (!err) {
         bool users = t->split.users;
-        index_items(&t->of, users ? d->user : d->y, users ? d->users : d->classes, d->items);
+        index_items(&t->of, d, users ? d->user : d->y, users ? d->users : d->classes);
         if (users)
             part_users(t, s);
         open_parts(t);

@@ -91,6 +91,7 @@ for method in protonet maml tuned; do
 done
 ok "people without a test part" "$METE" data import table "$tmp/parts.csv" --label y --user u --set part=part -o "$tmp/parts"
 refuses "make no tasks" 2 "train users has items for pool and query" train_odd parts
-refuses "a table without labels" 1 "none.csv:2:4: a row without a label" \
-    "$METE" data import table "$tmp/none.csv" --label y --user u -o "$tmp/none"
+ok "a table without labels" "$METE" data import table "$tmp/none.csv" --label y --user u -o "$tmp/none"
+same "and says so" 1 "$(grep -c "none: 104 of 104 items have no label" "$tmp/err")"
+refuses "and makes no tasks" 2 "none has no labels yet" train_odd none
 finish

@@ -39,7 +39,7 @@ TEST(a_class_out_of_range_is_refused)
     struct dataset *d = NULL, parts = small_parts();
     ((int32_t *)(uintptr_t)parts.y)[4] = 2;
     CHECK_EQ(dataset_from_memory(&d, &parts), METE_EFORMAT);
-    CHECK_STR(mete_errmsg(), "small: item 4 has class 2, expected 0..1");
+    CHECK_STR(mete_errmsg(), "small: item 4 has class 2, expected 0..1, or -1 for none");
     CHECK(d == NULL);
 }
 
@@ -152,6 +152,9 @@ TEST(a_damaged_dataset_is_refused_by_name)
         {"sed -i 's/\"items\": 6/\"items\": 7/' meta.json", "x.npy: expected U8 (7, 2, 3)"},
         {"sed -i 's/\"classes\": 2/\"classes\": 1/' meta.json",
          "item 1 has class 1, expected 0..0"},
+        {"sed -i 's/\"classes\": 2/\"classes\": 0/' meta.json",
+         "item 0 has class 0, and there are none"},
+        {"sed -i '/\"classes\"/d' meta.json", "not all of format, items, classes"},
         {"sed -i 's/\"users\": 0/\"users\": 2/' meta.json", "2 users, but items do not have one"},
         {"sed -i 's/\"format\": 1/\"format\": 9/' meta.json", "format 9, expected 1"},
         {"sed -i 's/uint8/int8/' meta.json", "expected dtype uint8 or float32, got 'int8'"},

@@ -124,7 +124,7 @@ TEST(leaf_with_a_flaw_is_refused_with_its_place)
     } cases[] = {
         {"{\"users\": [\"a\"], \"num_samples\": [1], \"user_data\": {\"a\": {\"x\": [[1, 2]], "
          "\"y\": [62]}}}",
-         "leaf/train/bad.json:1:79: expected a whole number 0..61"},
+         "leaf/train/bad.json:1:79: expected a whole number -1..61"},
         {"{\"users\": [\"a\"], \"num_samples\": [2], \"user_data\": {\"a\": {\"x\": [[1, 2]], "
          "\"y\": [3]}}}",
          "user 'a' has 1 items, but num_samples says 2"},
@@ -138,7 +138,8 @@ TEST(leaf_with_a_flaw_is_refused_with_its_place)
          "an item of 1 numbers, expected 2 as before"},
         {"{\"user_data\": {\"a\": {\"x\": [[1, 2]], \"y\": [3, 4]}}}",
          "user 'a' has 1 items in x and 2 in y"},
-        {"{\"user_data\": {\"a\": {\"x\": [[1, 2]]}}}", "user 'a' has no 'y'"},
+        {"{\"user_data\": {\"a\": {\"y\": [1]}}}", "user 'a' has no 'x'"},
+        {"{\"user_data\": {\"a\": {\"x\": [[1, 2]], \"y\": [-2]}}}", "number -1..61"},
         {"{\"user_data\": {\"a\": {\"x\": [[1]], \"y\": [1]}, \"a\": {\"x\": [[1]], \"y\": [1]}}}",
          "user 'a' occurs twice in the train part"},
         {"{\"user_data\": {\"a\": {\"x\": [\"img.png\"], \"y\": [1]}}}", "expected an array"},
@@ -415,7 +416,10 @@ TEST(a_table_with_a_flaw_is_refused_with_its_place)
         {",a,b\n0,5,x\n1,,x\n", "label=b", METE_EINVAL, "column '' only counts the rows"},
         {"a,b\n1,x\n1e99,x\n", "label=b", METE_EFORMAT, "expected a finite number, got '1e99'"},
         {"a,b\n1,x\n1\n", "label=b", METE_EFORMAT, "t.csv:3:1: 1 fields, expected 2"},
-        {"a,b\n1,x\n1,\n", "label=b", METE_EFORMAT, "t.csv:3:3: a row without a label"},
+        {"a,b\n1,x\n1,z\n", "label=b classes=x,y", METE_EFORMAT,
+         "t.csv:3:3: label 'z' is none of the 2 classes of --set classes"},
+        {"a,b\n1,x\n", "label=b classes=x,,y", METE_EINVAL, "classes: expected different names"},
+        {"a,b\n1,x\n", "label=b classes=x,x", METE_EINVAL, "classes: expected different names"},
         {"a,a\n1,x\n", "label=a", METE_EFORMAT, "t.csv:1:3: a second column named 'a'"},
         {"a\n1\n", "label=a", METE_EFORMAT, "no columns are left for features"},
         {"a,b\n", "label=b", METE_EFORMAT, "no rows after the column names"},
@@ -440,7 +444,7 @@ TEST(arrays_become_images_or_rows)
 {
     struct dataset *d = NULL;
     uint8_t x[3 * 2 * 2] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-    int64_t y[] = {7, -1, 7}, images[] = {3, 2, 2}, n = 3;
+    int64_t y[] = {7, -3, 7}, images[] = {3, 2, 2}, n = 3;
     int32_t user[] = {100, 5, 5};
     double rows[] = {1, 2, 3, 4, 5, 6};
     CHECK_OK(npy_write(scratch("x.npy"), DTYPE_U8, 3, images, x));
@@ -453,7 +457,7 @@ TEST(arrays_become_images_or_rows)
     CHECK_OK(dataset_open(&d, scratch("arrays")));
     CHECK_EQ(d->classes, 2);
     CHECK_EQ(d->users, 2);
-    CHECK_STR(d->class_names[0], "-1");
+    CHECK_STR(d->class_names[0], "-3");
     CHECK_STR(d->user_names[1], "100");
     CHECK_EQ(d->y[0], 1);
     CHECK_EQ(d->user[0], 1);

@@ -1,6 +1,6 @@
 /* test_money.c - amounts are read and printed exactly, or refused. */
 #include "test.h"
-#include "task/money.h"
+#include "base/money.h"
 
 static millionths read_all(const char *text)
 {

@@ -2,8 +2,8 @@
  * arrays of these names.
  *
  * x is (items, h, w) or (items, h, w, c) uint8 for images, or (items, d) of any type
- * for rows.  y and user are whole numbers, which need not begin at 0; part is 0
- * (train) or 1 (test).
+ * for rows.  y and user are whole numbers, which need not begin at 0; the label -1 is
+ * none.  part is 0 (train) or 1 (test).
  */
 #include "data/dataset_own.h"
 #include "data/importer.h"
@@ -23,12 +23,14 @@ static const size_t member_max = (size_t)64 << 30;
 static const char *const names[OWN_ARRAYS] = {"x", "y", "user", "part"};
 
 struct settings {
-    bool invert;
+    bool invert, unlabelled;
 };
 
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct settings, invert, "invert", 0,
                    "a learner sees images as 1 - value / 255, not value / 255"),
+    PARAM_BOOL_ROW(struct settings, unlabelled, "unlabelled", 1,
+                   "y = -1 is an item without a label; no: it is a class"),
     {0},
 };
 
@@ -239,9 +241,26 @@ static int check_vector(const struct arrays *a, int which, int64_t items)
     return ndarray_check(v, a->name[which], whole, 1, &items);
 }
 
-/* Labels or users; how many different ones, or a failure. */
-static int read_vector(const struct arrays *a, int which, int64_t items, const int32_t **out,
-                       char ***texts)
+/* Classes are often -1 and 1, where -1 is not meant to be "no label". */
+static int question_signs(const char *name, const int64_t *value, int64_t n)
+{
+    bool minus = false, one = false, other = false;
+    for (int64_t i = 0; i < n; i++) {
+        minus = minus || value[i] == -1;
+        one = one || value[i] == 1;
+        other = other || (value[i] != -1 && value[i] != 1);
+    }
+    if (!minus || !one || other)
+        return 0;
+    return fail(METE_EINVAL,
+                "%s: holds only -1 and 1, and -1 says that an item has no label: for two classes, "
+                "--set unlabelled=no",
+                name);
+}
+
+/* Labels (`some`: -1 is none) or users; how many different ones, or a failure. */
+static int read_vector(const struct arrays *a, int which, int64_t items, bool some,
+                       const int32_t **out, char ***texts)
 {
     int err = check_vector(a, which, items);
     if (err)
@@ -249,7 +268,9 @@ static int read_vector(const struct arrays *a, int which, int64_t items, const i
     int64_t *value = mem_array((size_t)items, sizeof *value);
     int32_t *number = mem_array((size_t)items, sizeof *number);
     ndarray_to_int64(&a->file[which].array, value);
-    int n = relabel(value, items, number, texts);
+    int n = some ? question_signs(a->name[which], value, items) : 0;
+    if (n == 0)
+        n = some ? relabel_some(value, items, number, texts) : relabel(value, items, number, texts);
     free(value);
     *out = number;
     return n;
@@ -282,11 +303,14 @@ static int read_all(struct arrays *a, struct import_job *job)
     if (err)
         return err;
     about->items = a->file[OWN_X].array.shape[0];
-    if ((n = read_vector(a, OWN_Y, about->items, &about->y, &about->class_names)) < 0)
+    const struct settings *set = job->settings;
+    n = read_vector(a, OWN_Y, about->items, set->unlabelled, &about->y, &about->class_names);
+    if (n < 0)
         return n;
     about->classes = n;
     if (a->name[OWN_USER]) {
-        if ((n = read_vector(a, OWN_USER, about->items, &about->user, &about->user_names)) < 0)
+        n = read_vector(a, OWN_USER, about->items, false, &about->user, &about->user_names);
+        if (n < 0)
             return n;
         about->users = n;
     }
@@ -295,7 +319,6 @@ static int read_all(struct arrays *a, struct import_job *job)
     if (a->name[OWN_PART] && !a->name[OWN_USER])
         return fail(METE_EFORMAT, "%s: parts are those of users, and there is no user array",
                     a->name[OWN_PART]);
-    const struct settings *set = job->settings;
     about->scale = rows ? 1 : set->invert ? -1 / 255.0f : 1 / 255.0f;
     about->shift = !rows && set->invert ? 1 : 0;
     return put_x(a, job, rows);

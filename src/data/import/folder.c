@@ -2,7 +2,8 @@
  * archive; PNG and JPEG.
  *
  * There may be further folders above, if they are the same for all images.  Items
- * are sorted by user, class and name.
+ * are sorted by user, class and name.  Images in a folder named "unlabelled", where a
+ * class would be, have no label.
  */
 #include "data/importer.h"
 #include "data/ingest.h"
@@ -32,6 +33,8 @@ static const struct param params[] = {
                    "a learner sees 1 - value / 255, not value / 255"),
     {0},
 };
+
+static const char no_class[] = "unlabelled";
 
 struct folder {
     const struct settings *set;
@@ -90,7 +93,7 @@ static int add_file(struct folder *f, const char *name, const char *place)
     }
     char *class_name = between(part[1], part[0]);
     char *user_name = levels == 3 ? between(part[2], part[1]) : mem_string("");
-    f->y[i] = names_add(&f->classes, class_name);
+    f->y[i] = strcmp(class_name, no_class) == 0 ? NO_LABEL : names_add(&f->classes, class_name);
     f->user[i] = names_add(&f->users, user_name);
     free(class_name);
     free(user_name);
@@ -187,14 +190,14 @@ static void sort_all(struct folder *f, struct dataset *about)
 {
     int n = f->files.n;
     int32_t *file_to = mem_array((size_t)n, sizeof *file_to);
-    int32_t *class_to = mem_array((size_t)f->classes.n, sizeof *class_to);
+    int32_t *class_to = mem_array((size_t)f->classes.n + 1, sizeof *class_to);
     int32_t *user_to = mem_array((size_t)f->users.n, sizeof *user_to);
     int32_t *y = mem_array((size_t)n, sizeof *y), *user = mem_array((size_t)n, sizeof *user);
     names_sort(&f->files, file_to);
     names_sort(&f->classes, class_to);
     names_sort(&f->users, user_to);
     for (int i = 0; i < n; i++) {
-        y[file_to[i]] = class_to[f->y[i]];
+        y[file_to[i]] = f->y[i] == NO_LABEL ? NO_LABEL : class_to[f->y[i]];
         user[file_to[i]] = user_to[f->user[i]];
     }
     about->items = n;

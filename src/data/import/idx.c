@@ -3,7 +3,7 @@
  *
  * An IDX file is 0, 0, a type, a rank, the lengths of its dimensions as big-endian
  * 32-bit numbers, and the data.  Images are unsigned bytes, (n, h, w) or (n, h, w, c);
- * labels and writers are one whole number for each.
+ * labels and writers are one whole number for each; the label -1 is none.
  */
 #include "data/importer.h"
 #include "data/relabel.h"
@@ -330,7 +330,7 @@ static int import_idx(struct import_job *job)
         int32_t *y = mem_array((size_t)m.items, sizeof *y);
         about->items = m.items;
         about->y = y;
-        about->classes = relabel(m.label, m.labels, y, &about->class_names);
+        about->classes = relabel_some(m.label, m.labels, y, &about->class_names);
         about->scale = m.set->invert ? -1 / 255.0f : 1 / 255.0f;
         about->shift = m.set->invert ? 1 : 0;
     }

@@ -4,8 +4,8 @@
  * Files are …/train/NAME.json and …/test/NAME.json, in a folder or an archive:
  *   {"users": [...], "num_samples": [...],
  *    "user_data": {USER: {"x": [[784 numbers in 0..1, 1 = paper], ...], "y": [...]}}}
- * They are read as a stream, the training part first: memory grows by some 40 bytes
- * an image, whatever the size of the files.
+ * A user without "y" has no labels, and -1 in it is none.  Files are read as a stream,
+ * the training part first: memory grows by some 40 bytes an image, whatever their size.
  *
  * LEAF's own preprocessing (group_by_writer.py) puts the first image of every writer
  * but the first in twice, and its random split may put one copy into each part.  So
@@ -146,7 +146,7 @@ static int put_item(struct leaf *l, const void *data, int user, int64_t *item)
         l->part = mem_grow(l->part, (size_t)l->room, 1);
     }
     *item = l->items++;
-    l->y[*item] = -1;
+    l->y[*item] = NO_LABEL;
     l->user[*item] = user;
     l->part[*item] = (uint8_t)l->at;
     return builder_put(l->builder, *item, data, 1);
@@ -199,7 +199,7 @@ static int read_y(struct leaf *l, struct json *j, struct person *p)
         if (p->n_labels == room)
             p->labels =
                 mem_grow(p->labels, (size_t)(room = room ? 2 * room : 256), sizeof *p->labels);
-        if (!(err = json_get_int(j, 0, l->set->classes - 1, &label)))
+        if (!(err = json_get_int(j, NO_LABEL, l->set->classes - 1, &label)))
             p->labels[p->n_labels++] = (int32_t)label;
     }
     return err;
@@ -232,6 +232,13 @@ static int give_labels(struct leaf *l, struct json *j, struct person *p)
     return p->held >= 0 ? settle_held(l, p) : 0;
 }
 
+static void leave_unlabelled(struct person *p)
+{
+    p->labels = mem_array((size_t)p->n + 1, sizeof *p->labels);
+    for (p->n_labels = 0; p->n_labels < p->n; p->n_labels++)
+        p->labels[p->n_labels] = NO_LABEL;
+}
+
 static int read_person(struct leaf *l, struct json *j, struct person *p)
 {
     bool more, x = false, y = false;
@@ -244,8 +251,10 @@ static int read_person(struct leaf *l, struct json *j, struct person *p)
         y = y || is_y;
         err = is_x ? read_x(l, j, p) : is_y ? read_y(l, j, p) : json_skip(j);
     }
-    if (!err && (!x || !y))
-        err = json_fail(j, "user '%s' has no '%s'", l->users.at[p->user], x ? "y" : "x");
+    if (!err && !x)
+        err = json_fail(j, "user '%s' has no 'x'", l->users.at[p->user]);
+    if (!err && !y)
+        leave_unlabelled(p);
     return err ? err : give_labels(l, j, p);
 }
 

@@ -24,12 +24,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NO_SEPARATOR = 0x1f }; /* a line is one field */
+enum { NO_SEPARATOR = 0x1f };       /* a line is one field */
+enum { NO_COLUMN = 1 - (1 << 30) }; /* no METE_E* */
 
 struct settings {
     char label[PARAM_TEXT_SIZE], user[PARAM_TEXT_SIZE], part[PARAM_TEXT_SIZE];
     char ignore[PARAM_TEXT_SIZE], words[PARAM_TEXT_SIZE], train_users[PARAM_TEXT_SIZE];
-    char like[PARAM_TEXT_SIZE];
+    char like[PARAM_TEXT_SIZE], classes[PARAM_TEXT_SIZE];
     bool standardise, index, number_labels;
     int words_max, separator;
 };
@@ -53,6 +54,8 @@ static const struct param params[] = {
     PARAM_TEXT_ROW(struct settings, like, "like", NULL,
                    "a dataset made from a table before: the same features, fills, means, "
                    "deviations and classes"),
+    PARAM_TEXT_ROW(struct settings, classes, "classes", NULL,
+                   "the classes, separated by commas: for rows of which none or few have a label"),
     PARAM_BOOL_ROW(struct settings, index, "index", 0,
                    "keep a column that only counts the rows as a feature"),
     PARAM_BOOL_ROW(struct settings, number_labels, "number_labels", 0,
@@ -72,7 +75,7 @@ struct table {
     const struct settings *set;
     struct import_job *job;
     /* columns of the file */
-    int width, label, user, part; /* user, part: -1 if there is none */
+    int width, label, user, part; /* NO_COLUMN where there is none */
     struct names header;
     int *from; /* (columns.n) the file's column */
     /* what they hold */
@@ -173,10 +176,11 @@ static int find_columns(struct table *t, const struct csv *c, bool survey)
     bool *taken = mem_array((size_t)c->n, sizeof *taken);
     int err = read_header(t, c);
     t->width = c->n;
-    t->label = err ? err : find_column(c, set->label, "label");
-    t->user = t->label < 0 || !*set->user ? -1 : find_column(c, set->user, "user");
-    t->part = t->label < 0 || !*set->part ? -1 : find_column(c, set->part, "part");
-    if (t->label < 0)
+    t->label = err ? err : !*set->label ? NO_COLUMN : find_column(c, set->label, "label");
+    bool failed = t->label < 0 && t->label != NO_COLUMN;
+    t->user = failed || !*set->user ? NO_COLUMN : find_column(c, set->user, "user");
+    t->part = failed || !*set->part ? NO_COLUMN : find_column(c, set->part, "part");
+    if (failed)
         err = t->label;
     else if ((*set->user && t->user < 0) || (*set->part && t->part < 0))
         err = METE_EINVAL;
@@ -382,13 +386,15 @@ static void count_row(struct table *t)
 
 static int label_of(struct table *t, const struct csv *c, int32_t *label)
 {
-    const char *text = c->field[t->label];
-    if (!*text)
-        return csv_fail(c, t->label, "a row without a label");
-    *label = *t->set->like ? names_find(&t->classes, text) : names_add(&t->classes, text);
+    const char *text = t->label < 0 ? "" : c->field[t->label];
+    const char *of = *t->set->like ? t->set->like : *t->set->classes ? "--set classes" : NULL;
+    *label = NO_LABEL;
+    if (!text[strspn(text, " ")])
+        return 0;
+    *label = of ? names_find(&t->classes, text) : names_add(&t->classes, text);
     return *label >= 0 ? 0
                        : csv_fail(c, t->label, "label '%s' is none of the %d classes of %s", text,
-                                  t->classes.n, t->set->like);
+                                  t->classes.n, of);
 }
 
 /* With the first row the number of features is known. */
@@ -481,10 +487,10 @@ static int question_labels(const struct table *t)
 
 static void sort_classes(struct table *t)
 {
-    int32_t *to = mem_array((size_t)t->classes.n, sizeof *to);
+    int32_t *to = mem_array((size_t)t->classes.n + 1, sizeof *to);
     names_sort(&t->classes, to);
     for (int64_t i = 0; i < t->items; i++)
-        t->y[i] = to[t->y[i]];
+        t->y[i] = t->y[i] == NO_LABEL ? NO_LABEL : to[t->y[i]];
     free(to);
 }
 
@@ -570,18 +576,35 @@ static int read_like(struct table *t)
 
 static int check_settings(const struct settings *set)
 {
-    if (!*set->label)
-        return fail(METE_EINVAL, "table: say which column holds the label: --label COLUMN");
+    if (!*set->label && !*set->like && !*set->classes)
+        return fail(METE_EINVAL,
+                    "table: say which column holds the label: --label COLUMN; where there is none, "
+                    "which classes there are: --set classes=A,B");
     if (*set->part && !*set->user)
         return fail(METE_EINVAL, "table: parts are those of users; give the user column too");
     if (set->standardise && !*set->user)
         return fail(METE_EINVAL,
                     "standardise: the training users must be known: give the user column");
-    if (*set->like && (set->standardise || *set->words || *set->train_users))
+    if (*set->like && (set->standardise || *set->words || *set->train_users || *set->classes))
         return fail(METE_EINVAL,
-                    "like: %s says what is standardised and what are words; leave "
-                    "standardise, words and train_users out",
+                    "like: %s says what is standardised, what are words and what are classes; "
+                    "leave standardise, words, train_users and classes out",
                     set->like);
+    return 0;
+}
+
+static int read_classes(struct table *t)
+{
+    char word[PARAM_TEXT_SIZE];
+    for (const char *list = t->set->classes; *list;) {
+        size_t n = strcspn(list, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, list);
+        int before = t->classes.n;
+        if (n == 0 || names_add(&t->classes, word) < before)
+            return fail(METE_EINVAL, "classes: expected different names as in sick,well, got '%s'",
+                        t->set->classes);
+        list += n + (list[n] == ',');
+    }
     return 0;
 }
 
@@ -589,12 +612,16 @@ static int check_settings(const struct settings *set)
 static int read_items(struct table *t)
 {
     bool simple = !t->set->standardise && !*t->set->words && !*t->set->train_users;
-    int err = t->known || simple ? read_table(t, put_row, false) : 0;
+    int err = read_classes(t);
+    if (!err && (t->known || simple))
+        err = read_table(t, put_row, false);
     if (t->gap || (!t->known && !simple)) {
         struct table again = {.set = t->set, .job = t->job};
         release(t);
         *t = again;
         err = builder_restart(t->job->builder);
+        if (!err)
+            err = read_classes(t);
         if (!err)
             err = survey_and_measure(t);
         if (!err)

@@ -1,5 +1,5 @@
 /* money.c - reading and printing amounts without rounding. */
-#include "task/money.h"
+#include "base/money.h"
 
 #include <ctype.h>
 #include <inttypes.h>

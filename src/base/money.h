@@ -3,8 +3,8 @@
  * Sums of whole numbers are exact, so that the last label is bought or refused for the
  * right reason.  Nothing here rounds: a number that is no multiple of a millionth is refused.
  */
-#ifndef TASK_MONEY_H
-#define TASK_MONEY_H
+#ifndef BASE_MONEY_H
+#define BASE_MONEY_H
 
 #include "mete.h"
 
