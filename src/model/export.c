@@ -1,0 +1,43 @@
+/* export.c - the table of formats, and finding one. */
+#include "model/export.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
+
+extern const struct export_format export_onnx, export_c, export_safetensors;
+
+static const struct export_format *const formats[] = {&export_onnx, &export_c, &export_safetensors};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+const struct export_format *export_format_at(int i)
+{
+    return i >= 0 && i < FORMATS ? formats[i] : NULL;
+}
+
+static bool ends(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+const struct export_format *export_format_find(const char *name, const char *path)
+{
+    struct text known = {0};
+    for (int i = 0; i < FORMATS; i++) {
+        if (name ? strcmp(formats[i]->name, name) == 0 : ends(path, formats[i]->suffix))
+            return formats[i];
+        text_print(&known, "%s%s",
+                   i == 0             ? ""
+                   : i == FORMATS - 1 ? " or "
+                                      : ", ",
+                   name ? formats[i]->name : formats[i]->suffix);
+    }
+    if (name)
+        fail(METE_EINVAL, "no export format '%s'; expected %s", name, known.at);
+    else
+        fail(METE_EINVAL, "%s: the name says no format; expected one that ends in %s", path,
+             known.at);
+    text_release(&known);
+    return NULL;
+}
