@@ -219,6 +219,9 @@ struct mete_test {            /* one model on one set of test tasks */
     double valid_accuracy; /* of the same model on validation tasks; NAN: not scored */
     int labels;            /* of a support in all, where shots is 0 */
     int users;             /* different ones among the tasks; 0: tasks are not users' */
+    double worse;          /* share of tasks that adaptation made worse */
+    double kept; /* test.keep=by-support: share of tasks that keep the model for all; else NAN */
+    double adapted, adapted_worse; /* accuracy and worse, had all tasks been adapted */
 };
 typedef void mete_test_fn(void *user, const struct mete_test *t);
 

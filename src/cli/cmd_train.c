@@ -15,6 +15,10 @@ static void print_test(void *user, const struct mete_test *t)
     printf("%-6s %*d %-11s %-8s %6d %6.2f ±%6.2f %8.2f %8.4f %6.3f\n", t->model, t->labels ? 6 : 5,
            t->labels ? t->labels : t->shots, t->support, t->bn, t->tasks, 100 * t->accuracy,
            100 * t->half, 100 * t->before, t->loss, t->ece);
+    if (!isnan(t->kept))
+        printf("       made worse %.1f %%; %.1f %% keep the model for all "
+               "(all adapted: %.2f %%, worse %.1f %%)\n",
+               100 * t->worse, 100 * t->kept, 100 * t->adapted, 100 * t->adapted_worse);
 }
 
 static void print_test_json(void *user, const struct mete_test *t)
@@ -37,6 +41,9 @@ static void print_test_json(void *user, const struct mete_test *t)
         printf(", \"labels\": %d", t->labels);
     if (t->users)
         printf(", \"users\": %d", t->users);
+    if (!isnan(t->kept))
+        printf(", \"worse\": %.6f, \"kept\": %.6f, \"adapted\": %.6f, \"adapted_worse\": %.6f",
+               t->worse, t->kept, t->adapted, t->adapted_worse);
     puts("}");
 }
 

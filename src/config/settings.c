@@ -34,7 +34,7 @@ const char *setting_before(const char *key)
         {"method.absent", "origin"}, {"train.relabel", "no"}, {"train.resplit", "no"},
         {"train.patience", "0"},     {"data.folds", "0"},     {"data.fold", "0"},
         {"inner.prox", "0"},         {"test.labels", ""},     {"test.repeats", "1"},
-        {"test.holdout", "0.2"},
+        {"test.holdout", "0.2"},     {"test.keep", "always"},
     };
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(key, later[i][0]) == 0)

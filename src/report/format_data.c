@@ -50,7 +50,8 @@ void format_csv(struct text *out, const struct table *t, const char *suite, bool
         for (int f = 0; f < FIELDS; f++)
             text_print(out, ",%s", field_names[f]);
         text_add(out, ",variant,seeds,accuracy,half_seeds,half_tasks,accuracy_before,ece,"
-                      "valid_accuracy,labels_used,chosen,paper\n");
+                      "valid_accuracy,labels_used,chosen,paper,worse_share,kept_share,"
+                      "adapted_accuracy,adapted_worse_share\n");
     }
     for (int i = 0; i < t->results->n; i++) {
         const struct result *r = &t->results->at[i];
@@ -71,6 +72,10 @@ void format_csv(struct text *out, const struct table *t, const char *suite, bool
             add_csv_number(out, numbers[k]);
         text_print(out, ",%d", c->chosen == r);
         add_csv_number(out, c->has_paper ? c->paper.accuracy / 100 : NAN);
+        const double shares[] = {r->worse_share, r->kept_share, r->adapted_accuracy,
+                                 r->adapted_worse_share};
+        for (int k = 0; k < 4; k++)
+            add_csv_number(out, shares[k]);
         text_add(out, "\n");
     }
 }
@@ -103,6 +108,12 @@ static void add_cell(struct jsonw *w, const struct table *t, int i, int j)
     jsonw_string(w, "choice", c->choice);
     jsonw_bool(w, "best", c->best);
     jsonw_real(w, "paper", c->has_paper ? c->paper.accuracy / 100 : NAN);
+    jsonw_real(w, "worse_share", c->chosen->worse_share);
+    if (!isnan(c->chosen->kept_share)) {
+        jsonw_real(w, "kept_share", c->chosen->kept_share);
+        jsonw_real(w, "adapted_accuracy", c->chosen->adapted_accuracy);
+        jsonw_real(w, "adapted_worse_share", c->chosen->adapted_worse_share);
+    }
     jsonw_close(w);
 }
 

@@ -54,27 +54,40 @@ static const char users_sql[] =
     " JOIN chosen c ON c.variant = x.variant AND c.test_shots = x.shots"
     "  AND c.support = x.support AND c.bn = x.bn ORDER BY c.place";
 
-static const char users_table_sql[] =
-    "SELECT c.panel AS benchmark, c.test_shots AS 'test shots', c.method, c.dash AS labels,"
-    " max(u.users) AS users, printf('%.1f', 100 * avg(u.mean_before)) AS 'before, %',"
-    " printf('%.1f', 100 * avg(u.mean)) AS 'after, %',"
-    " printf('%.1f', 100 * avg(u.weighted_mean)) AS 'after, by query size, %',"
-    " printf('%.1f', 100 * avg((SELECT d.mean FROM user_deciles d WHERE d.run = u.run"
-    "  AND d.test = u.test AND d.decile = 1))) AS 'worst tenth, %',"
-    " printf('%.1f', 100 * avg((SELECT d.mean FROM user_deciles d WHERE d.run = u.run"
-    "  AND d.test = u.test AND d.decile = 10))) AS 'best tenth, %',"
-    " printf('%.1f', 100 * min(u.worst)) AS 'worst, %',"
-    " printf('%.1f', 100 * avg(u.worse_share)) AS 'made worse, % of users',"
-    " c.bn AS 'batch norm'"
-    " FROM chosen c JOIN runs r USING (variant) JOIN users u ON u.run = r.run"
-    "  AND u.model = 'best' AND u.test_shots = c.test_shots AND u.bn = c.bn"
-    " GROUP BY c.variant, c.test_shots, c.bn ORDER BY c.place";
+/* How every user fares; `more` columns behind how many are made worse. */
+#define USERS_TABLE(more)                                                                          \
+    "SELECT c.panel AS benchmark, c.test_shots AS 'test shots', c.method, c.dash AS labels,"       \
+    " max(u.users) AS users, printf('%.1f', 100 * avg(u.mean_before)) AS 'before, %',"             \
+    " printf('%.1f', 100 * avg(u.mean)) AS 'after, %',"                                            \
+    " printf('%.1f', 100 * avg(u.weighted_mean)) AS 'after, by query size, %',"                    \
+    " printf('%.1f', 100 * avg((SELECT d.mean FROM user_deciles d WHERE d.run = u.run"             \
+    "  AND d.test = u.test AND d.decile = 1))) AS 'worst tenth, %',"                               \
+    " printf('%.1f', 100 * avg((SELECT d.mean FROM user_deciles d WHERE d.run = u.run"             \
+    "  AND d.test = u.test AND d.decile = 10))) AS 'best tenth, %',"                               \
+    " printf('%.1f', 100 * min(u.worst)) AS 'worst, %',"                                           \
+    " printf('%.1f', 100 * avg(u.worse_share)) AS 'made worse, % of users'," more                  \
+    " c.bn AS 'batch norm'"                                                                        \
+    " FROM chosen c JOIN runs r USING (variant) JOIN users u ON u.run = r.run"                     \
+    "  AND u.model = 'best' AND u.test_shots = c.test_shots AND u.bn = c.bn"                       \
+    " JOIN tests t ON t.run = u.run AND t.test = u.test"                                           \
+    " GROUP BY c.variant, c.test_shots, c.bn ORDER BY c.place"
+
+static const char users_table_sql[] = USERS_TABLE("");
+static const char users_keep_sql[] =
+    USERS_TABLE(" iif(count(t.adapted_worse_share), printf('%.1f', 100 * "
+                "avg(t.adapted_worse_share)), '') AS 'worse if all adapt, %',"
+                " iif(count(t.adapted_accuracy), printf('%.1f', 100 * avg(t.adapted_accuracy)), "
+                "'') AS 'after if all adapt, %',"
+                " iif(count(t.kept_share), printf('%.1f', 100 * avg(t.kept_share)), '') AS 'keep "
+                "the model for all, %',");
 
 int page_users(struct page *p)
 {
-    double n = 0;
+    double n = 0, keeps = 0;
     int err = page_number(
         p, "SELECT count(*) FROM users u JOIN shown USING (run) WHERE u.model = 'best'", &n);
+    if (!err && n > 0)
+        err = page_number(p, "SELECT count(kept_share) FROM tests JOIN shown USING (run)", &keeps);
     if (err || n == 0)
         return err;
     static const struct chart chart = {.id = "users",
@@ -85,7 +98,7 @@ int page_users(struct page *p)
     page_section(p, "users", "Who gains, who loses",
                  "Tasks are users here. A point is one user, mean over seeds; above the dashed "
                  "line personalisation helped, below it made things worse.");
-    err = page_chart(p, &chart, NULL, users_sql, users_table_sql);
+    err = page_chart(p, &chart, NULL, users_sql, keeps ? users_keep_sql : users_table_sql);
     page_section_end(p);
     return err;
 }

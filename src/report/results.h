@@ -41,6 +41,8 @@ struct result {
     double accuracy_before, ece;
     double valid_accuracy; /* what the choice among variants goes by */
     double labels_used;
+    double worse_share; /* of test tasks that adaptation made worse */
+    double kept_share, adapted_accuracy, adapted_worse_share; /* of test.keep=by-support; or NaN */
 };
 
 struct result_list {

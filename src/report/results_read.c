@@ -24,7 +24,7 @@ static double real_or_nan(sqlite3_stmt *row, int column)
                                                            : sqlite3_column_double(row, column);
 }
 
-/* The fields come first, in their order; then the numbers. */
+/* The fields come first, in their order; then the numbers; shares are over all tests of a row. */
 static const char query[] =
     "SELECT dataset, ways, shots, budget, method, labels, net, bench, test_shots, support, bn,"
     " model, CAST(train_tasks AS INTEGER), variant, first_run, seeds, accuracy, half_seeds,"
@@ -32,8 +32,16 @@ static const char query[] =
     " (SELECT sum(t.tasks) FROM tests t JOIN runs r USING (run) WHERE r.variant = a.variant"
     "  AND r.seed = (SELECT seed FROM runs WHERE run = first_run) AND t.model = a.model"
     "  AND t.shots = a.test_shots AND t.support = a.support AND t.bn = a.bn),"
-    " (SELECT user FROM task_results WHERE run = first_run LIMIT 1) IS NOT NULL"
-    " FROM accuracy_seeds a WHERE model = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM suite_runs"
+    " (SELECT user FROM task_results WHERE run = first_run LIMIT 1) IS NOT NULL,"
+    " worse, kept, adapted, adapted_worse FROM accuracy_seeds a JOIN"
+    " (SELECT r.variant AS v, t.model AS m, t.shots AS n, t.support AS s, t.bn AS b,"
+    "   sum(t.worse_share * t.tasks) / sum(t.tasks) AS worse,"
+    "   sum(t.kept_share * t.tasks) / sum(t.tasks) AS kept,"
+    "   sum(t.adapted_accuracy * t.tasks) / sum(t.tasks) AS adapted,"
+    "   sum(t.adapted_worse_share * t.tasks) / sum(t.tasks) AS adapted_worse"
+    "  FROM tests t JOIN runs r USING (run) GROUP BY v, m, n, s, b)"
+    " ON v = variant AND m = model AND n = test_shots AND s = support AND b = bn"
+    " WHERE model = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM suite_runs"
     "  JOIN suites USING (suite) JOIN runs r USING (run) WHERE name = ?2"
     "  AND r.variant = a.variant)) ORDER BY first_run, abs(test_shots), support, bn";
 
@@ -53,6 +61,10 @@ static void fill(struct result *r, sqlite3_stmt *row)
         *numbers[i] = real_or_nan(row, FIELDS + 3 + i);
     r->test_tasks = sqlite3_column_int(row, FIELDS + 10);
     r->users = sqlite3_column_int(row, FIELDS + 11);
+    double *const shares[] = {&r->worse_share, &r->kept_share, &r->adapted_accuracy,
+                              &r->adapted_worse_share};
+    for (int i = 0; i < 4; i++)
+        *shares[i] = real_or_nan(row, FIELDS + 12 + i);
     if (*r->field[FIELD_TEST_SHOTS] == '-') { /* so many labels in all */
         char *all = mem_print("%s labels", r->field[FIELD_TEST_SHOTS] + 1);
         free(r->field[FIELD_TEST_SHOTS]);

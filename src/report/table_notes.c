@@ -8,6 +8,7 @@
 #include "method/baseline.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +248,31 @@ static char *note_baselines(const struct table *t)
     return note;
 }
 
+/* ---- who keeps the model for all ---- */
+
+static char *note_keep(const struct table *t)
+{
+    struct text out = {0};
+    for (int i = 0; i < t->rows.n * t->columns.n; i++) {
+        const struct result *r = t->cells[i].chosen;
+        if (!r || isnan(r->kept_share))
+            continue;
+        char *at = result_show("test_shots", r->field[FIELD_TEST_SHOTS]);
+        text_print(&out, "%s%s %s at %s by %s %.1f %% (%.1f %% if all adapt; %.1f %% do not)",
+                   out.size ? ", " : "", r->field[FIELD_METHOD], r->field[FIELD_LABELS], at,
+                   r->field[FIELD_SUPPORT], 100 * r->worse_share, 100 * r->adapted_worse_share,
+                   100 * r->kept_share);
+        free(at);
+    }
+    if (!out.size)
+        return NULL;
+    char *note = mem_print("Users made worse by adaptation, where those keep the model for all "
+                           "whom it serves better by their own support: %s.",
+                           out.at);
+    text_release(&out);
+    return note;
+}
+
 static char *note_paper(const struct table *t)
 {
     bool used[4] = {false};
@@ -287,7 +313,7 @@ static char *note_missing(const struct table *t)
 char *table_note(const struct table *t, int i)
 {
     static note_fn *const notes[] = {note_interval,  note_protocol, note_labels, note_choice,
-                                     note_baselines, note_paper,    note_missing};
+                                     note_baselines, note_keep,     note_paper,  note_missing};
     for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
         char *note = notes[k](t);
         if (note && i-- == 0)

@@ -1,5 +1,6 @@
 /* evaluate.c - adapting to test tasks and scoring their queries. */
 #include "run/evaluate.h"
+#include "run/predict.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/statistics.h"
@@ -22,9 +23,7 @@ static struct tally tally_of(const struct episode *e, const float *probs, struct
     struct tally t = {0};
     for (int i = 0; i < e->n_query; i++) {
         const float *p = probs + (size_t)i * (size_t)e->ways;
-        int best = 0, y = e->query_label[i];
-        for (int w = 1; w < e->ways; w++)
-            best = p[w] > p[best] ? w : best;
+        int best = predicted_class(p, e->ways), y = e->query_label[i];
         t.accuracy += best == y;
         t.loss -= log(fmax(p[y], 1e-30)); /* a float's smallest, so that one miss is not infinite */
         if (bins) {
@@ -68,25 +67,9 @@ struct chunk {
     struct episode episodes[CHUNK_MAX];
     struct items support[CHUNK_MAX], none[CHUNK_MAX], query[CHUNK_MAX];
     float *probs[CHUNK_MAX];
-    int n, most; /* most: that a device has memory for at a time */
+    bool unadapted[CHUNK_MAX]; /* keeps the model for all */
+    int n, most;               /* most: that a device has memory for at a time */
 };
-
-/* Probabilities of all tasks; fewer at a time where their adapted weights do not fit. */
-static int predict_chunk(struct learner *l, struct chunk *c, const struct items *support)
-{
-    int err = 0;
-    for (int at = 0, n; at < c->n && !err; at += n) {
-        n = c->n - at < c->most ? c->n - at : c->most;
-        err = learner_adapt(l, n, support + at);
-        if (!err)
-            err = learner_predict(l, n, c->query + at, &(struct predicted){.probs = c->probs + at});
-        if (err == METE_ENOMEM && n > 1) {
-            c->most = n / 2;
-            n = err = 0;
-        }
-    }
-    return err;
-}
 
 /* A largest probability among numbers that are none would be the first class. */
 static int check_predictions(const struct chunk *c, bool adapted)
@@ -107,14 +90,19 @@ static int check_predictions(const struct chunk *c, bool adapted)
 static int score_pass(struct learner *l, struct chunk *c, bool adapted, struct score *out,
                       int first)
 {
-    int err = predict_chunk(l, c, adapted ? c->support : c->none);
+    int err = predict_tasks(l, c->n, adapted ? c->support : c->none, c->query, c->probs, &c->most);
     if (!err)
         err = check_predictions(c, adapted);
     for (int i = 0; i < c->n && !err; i++) {
-        struct tally t = tally_of(&c->episodes[i], c->probs[i], adapted ? out->bins : NULL);
+        bool used = adapted != c->unadapted[i];
+        struct tally t = tally_of(&c->episodes[i], c->probs[i], used ? out->bins : NULL);
         struct store_task *row = &out->rows[first + i];
-        *(adapted ? &row->accuracy : &row->accuracy_before) = t.accuracy;
-        *(adapted ? &row->loss : &row->loss_before) = t.loss;
+        if (adapted)
+            row->accuracy_adapted = t.accuracy;
+        else
+            row->accuracy_before = t.accuracy, row->loss_before = t.loss;
+        if (used)
+            row->accuracy = t.accuracy, row->loss = t.loss;
     }
     return err;
 }
@@ -139,7 +127,14 @@ static int score_chunk(struct learner *l, const struct evaluation *what, struct 
             .loss_before = NAN,
         };
     }
-    int err = what->before ? score_pass(l, c, false, out, first) : 0;
+    int err = 0;
+    memset(c->unadapted, 0, sizeof c->unadapted);
+    if (what->keep)
+        err = prefer_unadapted(l, c->n, c->support, &c->most, c->unadapted);
+    for (int i = 0; i < c->n; i++)
+        out->rows[first + i].unadapted = c->unadapted[i];
+    if (!err && (what->before || what->keep))
+        err = score_pass(l, c, false, out, first);
     if (!err)
         err = score_pass(l, c, true, out, first);
     for (int i = 0; i < c->n; i++)

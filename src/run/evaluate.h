@@ -13,6 +13,7 @@ struct evaluation {
     struct labeller *support;    /* who chooses the supports */
     const struct episode *given; /* (n) NULL, or tasks to score instead of those */
     bool before;                 /* also without adaptation */
+    bool keep;                   /* only those adapt who are served better by it (predict.h) */
     struct meter *meter;         /* told after some tasks each; NULL: nobody is told */
     struct ledger *ledger;       /* that records the labels; NULL: nobody does */
 };

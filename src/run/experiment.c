@@ -126,6 +126,11 @@ int experiment_open_tasks(struct experiment *x)
     if (!err && x->setup.test.repeats > 1 && !tasks_are_users(x->train))
         err = fail(METE_EINVAL, "test.repeats: supports are drawn again for users; few-shot tasks "
                                 "are all different: raise test.tasks");
+    if (!err && x->setup.test.keep == KEEP_BY_SUPPORT && !tasks_are_users(x->train))
+        err = fail(METE_EINVAL,
+                   "test.keep=by-support keeps the model for all people where it is better; tasks "
+                   "of %s have different classes, and no such model: leave it at always",
+                   x->bench.dataset);
     if (!err && x->setup.train.resplit && x->setup.budget.charge == CHARGE_SUPPORT)
         err = fail(METE_EINVAL, "train.resplit: the query's labels would be learned from, and "
                                 "are not paid for; set budget.charge=support+query");
@@ -226,6 +231,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
                               .part = SPLIT_VAL,
                               .support = &x->judge,
                               .n = experiment_test_tasks(x, SPLIT_VAL, x->test[i]),
+                              .keep = x->setup.test.keep == KEEP_BY_SUPPORT,
                               .meter = &x->meter,
                               .ledger = x->ledger};
     struct score valid = {0}, score = {0};
@@ -240,6 +246,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     test->shots = x->by_labels ? 0 : x->shots[i];
     test->labels = x->by_labels ? x->shots[i] : 0;
     test->support = x->judge.ops->name;
+    test->keeps = what.keep;
     test->valid_accuracy = valid.accuracy;
     score_release(&valid);
     return err;

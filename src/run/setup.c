@@ -50,6 +50,9 @@ static const struct param test_params[] = {
                    "instead of test.shots: labels of a test task in all, such as 6,30"),
     PARAM_INT_ROW(struct test_settings, repeats, "repeats", 1, 1, 1000,
                   "supports drawn for each user who is tested"),
+    PARAM_CHOICE_ROW(struct test_settings, keep, "keep", "always|by-support", KEEP_ALWAYS,
+                     "who keeps their adapted model: everybody, or those for whom it is no worse "
+                     "than the model for all, by leave-one-out on their support"),
     PARAM_REAL_ROW(struct test_settings, holdout, "holdout", 0.2, 0, 0.9,
                    "share of a validation or test user's items kept as query where the dataset has "
                    "no parts"),

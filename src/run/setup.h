@@ -18,8 +18,11 @@ struct train_settings {
     int validate_every, patience, val_tasks, val_shots;
 };
 
+enum keep { KEEP_ALWAYS, KEEP_BY_SUPPORT };
+
 struct test_settings {
     int tasks, query, seed, repeats;
+    int keep;                      /* enum keep */
     double holdout;                /* of a user's items, as task.holdout */
     char labels[PARAM_TEXT_SIZE];  /* "6,30", or "" */
     char shots[PARAM_TEXT_SIZE];   /* "1,5": ascending, no number twice */

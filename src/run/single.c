@@ -41,12 +41,18 @@ static int folder_name(const struct settings *s, char **out)
 
 static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
 {
-    double before = 0, loss = 0, ece = 0, n = 0;
+    double before = 0, loss = 0, ece = 0, n = 0, kept = 0, adapted = 0;
+    int worse = 0, adapted_worse = 0;
     if (!fn)
         return;
     for (int i = 0; i < t->n_tasks; i++) {
-        before += t->tasks[i].accuracy_before / t->n_tasks;
-        loss += t->tasks[i].loss / t->n_tasks;
+        const struct store_task *x = &t->tasks[i];
+        before += x->accuracy_before / t->n_tasks;
+        loss += x->loss / t->n_tasks;
+        kept += (double)x->unadapted / t->n_tasks;
+        adapted += x->accuracy_adapted / t->n_tasks;
+        worse += x->accuracy < x->accuracy_before;
+        adapted_worse += x->accuracy_adapted < x->accuracy_before;
     }
     for (int b = 0; b < STORE_BINS; b++) {
         ece += fabs(t->bins[b].confidence - t->bins[b].correct);
@@ -54,9 +60,23 @@ static void tell(const struct store_test *t, mete_test_fn *fn, void *user)
     }
     struct summary s = task_summary(t->tasks, t->n_tasks, false);
     bool users = t->n_tasks > 0 && t->tasks[0].user;
-    fn(user, &(struct mete_test){t->model, t->shots, t->support, t->bn, t->n_tasks, s.mean, s.half,
-                                 before, loss, n > 0 ? ece / n : 0, t->valid_accuracy, t->labels,
-                                 users ? (int)s.n : 0});
+    fn(user, &(struct mete_test){.model = t->model,
+                                 .shots = t->shots,
+                                 .support = t->support,
+                                 .bn = t->bn,
+                                 .tasks = t->n_tasks,
+                                 .accuracy = s.mean,
+                                 .half = s.half,
+                                 .before = before,
+                                 .loss = loss,
+                                 .ece = n > 0 ? ece / n : 0,
+                                 .valid_accuracy = t->valid_accuracy,
+                                 .labels = t->labels,
+                                 .users = users ? (int)s.n : 0,
+                                 .worse = (double)worse / t->n_tasks,
+                                 .kept = t->keeps ? kept : NAN,
+                                 .adapted = adapted,
+                                 .adapted_worse = (double)adapted_worse / t->n_tasks});
 }
 
 static int pass_on_progress(void *user, struct meter *m)
@@ -260,12 +280,14 @@ static int test_file(struct experiment *x, const char *path, struct task_file *f
                               .n = file->n,
                               .given = file->episodes,
                               .before = true,
+                              .keep = x->setup.test.keep == KEEP_BY_SUPPORT,
                               .meter = &x->meter};
     x->meter.total = 2 * file->n;
     err = evaluate(x->learner, &what, &score);
     experiment_describe(x, &score, test);
     test->shots = file->shots;
     test->support = file->support;
+    test->keeps = what.keep;
     test->valid_accuracy = NAN;
     return err;
 }

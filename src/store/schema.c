@@ -103,9 +103,19 @@ static const char kinds_temp_sql[] =
     " FROM main.outcomes;";
 enum { KINDS_VERSION = 6 };
 
+/* Of test.keep=by-support; NULL where everybody keeps what was adapted. */
+static const char keep_sql[] =
+    "ALTER TABLE tests ADD COLUMN kept_share REAL;"       /* of tasks that were not adapted */
+    "ALTER TABLE tests ADD COLUMN adapted_accuracy REAL;" /* had all been */
+    "ALTER TABLE tests ADD COLUMN adapted_worse_share REAL;" /* made worse, had all been */;
+static const char keep_temp_sql[] =
+    "CREATE TEMP VIEW tests AS SELECT *, NULL AS kept_share, NULL AS adapted_accuracy,"
+    " NULL AS adapted_worse_share FROM main.tests;";
+enum { KEEP_VERSION = 7 };
+
 /* A change of the schema appends the statements that make it. */
-static const void *const steps[] = {schema_sql,   measures_sql, choice_sql,
-                                    contents_sql, choice_sql,   kinds_sql};
+static const void *const steps[] = {schema_sql, measures_sql, choice_sql, contents_sql,
+                                    choice_sql, kinds_sql,    keep_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 const int schema_objects = 19 + 9 + 3; /* tables, views and indices after the last step */
 
@@ -124,6 +134,8 @@ int schema_for_reading(struct store *s, int version)
     int err = version < CHOICE_VERSION ? sql_exec(s, choice_temp_sql, "cannot read it") : 0;
     if (!err && version < KINDS_VERSION)
         err = sql_exec(s, kinds_temp_sql, "cannot read it");
+    if (!err && version < KEEP_VERSION)
+        err = sql_exec(s, keep_temp_sql, "cannot read it");
     return err;
 }
 

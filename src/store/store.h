@@ -124,6 +124,8 @@ struct store_task {   /* one test task */
     int classes;                      /* distinct classes in the labelled support */
     double accuracy_before, accuracy; /* before and after adaptation, 0..1 */
     double loss_before, loss;         /* mean over the query */
+    bool unadapted;                   /* keeps the model for all (store_test.keeps) … */
+    double accuracy_adapted;          /* … which adaptation would have brought to this */
 };
 
 /* Mean accuracy and its 95 % interval.  Where tasks are users', a user counts once, however many
@@ -152,6 +154,7 @@ struct store_test {        /* one model on one set of test tasks */
     const struct store_task *tasks; /* in order of number */
     int n_tasks;
     struct store_bin bins[STORE_BINS];
+    bool keeps; /* test.keep=by-support: some tasks may have kept the model for all */
 };
 
 struct store_measure { /* a number of a run that is no accuracy: a study's (docs/theory.md) */

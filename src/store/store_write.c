@@ -65,6 +65,7 @@ static int put_measures(struct store *s, int64_t run, const struct store_results
 struct test_sums {
     struct summary after, before;
     double loss, loss_before, weighted, worst, worse_share, ece;
+    double kept_share, adapted, adapted_worse; /* NaN where everybody is adapted */
 };
 
 static double expected_calibration_error(const struct store_bin *bins)
@@ -90,7 +91,12 @@ static struct test_sums sum_up(const struct store_test *t)
         sums.loss_before += task->loss_before / (double)n;
         sums.worst = fmin(sums.worst, task->accuracy);
         sums.worse_share += (task->accuracy < task->accuracy_before) / (double)n;
+        sums.kept_share += task->unadapted / (double)n;
+        sums.adapted += task->accuracy_adapted / (double)n;
+        sums.adapted_worse += (task->accuracy_adapted < task->accuracy_before) / (double)n;
     }
+    if (!t->keeps)
+        sums.kept_share = sums.adapted = sums.adapted_worse = NAN;
     sums.after = task_summary(t->tasks, t->n_tasks, false);
     sums.before = task_summary(t->tasks, t->n_tasks, true);
     sums.weighted = weighted_mean(after, weight, n);
@@ -144,11 +150,12 @@ static int put_test(struct store *s, int64_t run, int number, const struct store
     snprintf(hash, sizeof hash, "%016" PRIx64, tasks_hash);
     err = sql_do(s,
                  "INSERT INTO tests VALUES"
-                 " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                 "litlittdtidddddddddd", run, number, t->model, t->step, shots_column(t),
+                 " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 "litlittdtiddddddddddddd", run, number, t->model, t->step, shots_column(t),
                  t->support, t->bn, t->valid_accuracy, hash, t->n_tasks, sums.after.mean,
                  sums.after.half, sums.before.mean, sums.before.half, sums.loss, sums.loss_before,
-                 sums.weighted, sums.worst, sums.worse_share, sums.ece);
+                 sums.weighted, sums.worst, sums.worse_share, sums.ece, sums.kept_share,
+                 sums.adapted, sums.adapted_worse);
     if (!err)
         err = put_tasks(s, run, number, t);
     return err ? err : put_bins(s, run, number, t);

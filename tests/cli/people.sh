@@ -76,6 +76,31 @@ ok "few-shot tasks" "$METE" run "$tmp/few.yaml" --db "$tmp/few.db"
 same "have those that need no common classes" "local nearest protonet" \
     "$(sqlite3 "$tmp/few.db" "SELECT method FROM runs ORDER BY 1" | xargs)"
 
+# who keeps the model for all
+sed 's/^name: folds/name: keep/; s/data.folds: 3/data.folds: 0/; s/axes:/axes:\n  test.keep: [always, by-support]/;
+    s/method: .*/method: [reptile, maml]/; s/train.steps: 6/train.steps: 60/; s/  net: mlp/  inner.lr: 2\n&/; s/rows: .test_shots./rows: [test_shots, test.keep]/' \
+    "$tmp/folds.yaml" >"$tmp/keep.yaml"
+ok "keeping the model for all" "$METE" run "$tmp/keep.yaml" --db "$tmp/k.db" --seeds 1
+of() { sqlite3 "$tmp/k.db" "SELECT $1 FROM tests t JOIN runs r USING (run) JOIN settings s USING (run) WHERE s.key = 'test.keep' AND s.value = '$2' AND method = 'reptile' ORDER BY t.model, t.shots"; }
+same "adapted they are as good as without the question" "$(of "printf('%.9f %.9f', accuracy, worse_share)" always)" \
+    "$(of "printf('%.9f %.9f', adapted_accuracy, adapted_worse_share)" by-support)"
+same "which nobody was asked there" 4 "$(of 'kept_share IS NULL' always | grep -c 1)"
+same "some keep it" 1 "$(sqlite3 "$tmp/k.db" "SELECT max(kept_share) > 0 FROM tests")"
+same "who keeps it is not made worse" 0 "$(sqlite3 "$tmp/k.db" "SELECT count(*) FROM tests WHERE worse_share > adapted_worse_share + 1e-9")"
+ok "their table" "$METE" results "$tmp/k.db"
+same "says how many are made worse, and would be" 1 "$(grep -c 'Users made worse' "$tmp/out")"
+ok "their CSV" "$METE" results "$tmp/k.db" --format csv
+same "has both shares" 1 "$(head -n 1 "$tmp/out" | grep -c 'worse_share,kept_share,adapted_accuracy,adapted_worse_share$')"
+ok "their page" "$METE" report "$tmp/k.db" -o "$tmp/k.html"
+same "has them too" 1 "$(grep -c 'worse if all adapt' "$tmp/k.html")"
+ok "one model" "$METE" train glyphs-users:classes=4,users=12,images=24:1s@200 --method protonet --net mlp \
+    --set train.steps=2 --set test.labels=8 --set test.keep=by-support -o "$tmp/kept"
+same "says it too" 2 "$(grep -c 'keep the model for all' "$tmp/out")"
+ok "and when it is tested again" "$METE" eval "$tmp/kept/best.safetensors" --json
+same "as numbers" 1 "$(grep -c '"kept": 0\.' "$tmp/out")"
+refuses "classes that change" 2 "leave it at always" \
+    "$METE" train glyphs:classes=40:5w-1s@500 --set test.keep=by-support
+
 # odd people: one class, one point, no test part, a class that only they have, no labels
 for p in 0 1 2 3 4 5 6 7 8 9; do for i in 0 1 2 3 4 5 6 7 8 9; do
     echo "p$p,c$((p == 0 ? 0 : (p + i) % 3)),$((p + i * 3 % 7)).5,$((i * i % 5)).25"

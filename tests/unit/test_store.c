@@ -99,6 +99,7 @@ TEST(the_id_depends_on_every_setting_but_not_on_order_or_origin)
                  {"train.resplit", "no", "yes"},
                  {"train.patience", "0", "10"},
                  {"inner.prox", "0", "1"},
+                 {"test.keep", "always", "by-support"},
                  {"method.absent", "origin", "left-out"},
                  {"data.content", "generated-1-0123456789abcdef", "0123456789abcdef"}};
     const int cases = 2 * (int)(sizeof later / sizeof *later);
@@ -578,6 +579,9 @@ TEST(an_older_file_can_be_read_and_is_brought_up_to_date_by_writing)
     CHECK_OK(sql_exec(
         s,
         "DROP TABLE measures; DROP TABLE contents;"
+        "ALTER TABLE tests DROP COLUMN kept_share;"
+        "ALTER TABLE tests DROP COLUMN adapted_accuracy;"
+        "ALTER TABLE tests DROP COLUMN adapted_worse_share;"
         "ALTER TABLE ledger DROP COLUMN kind;"
         "ALTER TABLE outcomes DROP COLUMN support_labels;"
         "ALTER TABLE outcomes DROP COLUMN query_labels;"
