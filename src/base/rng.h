@@ -23,6 +23,7 @@ enum rng_purpose {
     RNG_PROBE,    /* power iteration, random directions */
     RNG_RELABEL,  /* permutations of a task's class labels */
     RNG_RESPLIT,  /* re-splits of a task's support and query */
+    RNG_REMIX,    /* tasks made anew of bought points */
 };
 
 struct rng {

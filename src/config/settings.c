@@ -32,9 +32,9 @@ const char *setting_before(const char *key)
 {
     static const char *const later[][2] = {
         {"method.absent", "origin"}, {"train.relabel", "no"}, {"train.resplit", "no"},
-        {"train.patience", "0"},     {"data.folds", "0"},     {"data.fold", "0"},
-        {"inner.prox", "0"},         {"test.labels", ""},     {"test.repeats", "1"},
-        {"test.holdout", "0.2"},     {"test.keep", "always"},
+        {"train.remix", "no"},       {"train.patience", "0"}, {"data.folds", "0"},
+        {"data.fold", "0"},          {"inner.prox", "0"},     {"test.labels", ""},
+        {"test.repeats", "1"},       {"test.holdout", "0.2"}, {"test.keep", "always"},
     };
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(key, later[i][0]) == 0)

@@ -100,6 +100,21 @@ int experiment_buy_validation(struct experiment *x, struct ledger *ledger)
     return err;
 }
 
+/* Points may change tasks only where a label names the same class in all of them, and where those
+ * of the query were paid for, too. */
+static int check_remix(const struct experiment *x)
+{
+    if (tasks_are_users(x->train))
+        return fail(METE_EINVAL,
+                    "train.remix: a task of %s is a person, whose points stay theirs; leave it at "
+                    "no",
+                    x->bench.dataset);
+    if (x->setup.budget.charge == CHARGE_SUPPORT)
+        return fail(METE_EINVAL, "train.remix: the query's labels would be learned from, and are "
+                                 "not paid for; set budget.charge=support+query");
+    return 0;
+}
+
 int experiment_open_tasks(struct experiment *x)
 {
     int err = parse_shots(x);
@@ -134,6 +149,8 @@ int experiment_open_tasks(struct experiment *x)
     if (!err && x->setup.train.resplit && x->setup.budget.charge == CHARGE_SUPPORT)
         err = fail(METE_EINVAL, "train.resplit: the query's labels would be learned from, and "
                                 "are not paid for; set budget.charge=support+query");
+    if (!err && x->setup.train.remix)
+        err = check_remix(x);
     if (!err)
         err = open_judged(x, x->setup.train.val_shots, &x->val);
     if (!err)

@@ -12,6 +12,7 @@ enum { BUY_AT_ONCE = 256 }; /* tasks asked for in one call, so that progress can
 void trainer_release(struct trainer *t)
 {
     collection_release(&t->bought);
+    remix_release(&t->remix);
     free(t->history);
     tensors_release(&t->best);
     free(t->labels);
@@ -86,7 +87,10 @@ static int update(struct trainer *t, struct labelled_task *labelled, struct epis
         err = buy(t, batch, fresh, &n);
         for (int i = 0; i < n && !err; i++)
             labelled[i] = labelled_task_of(&fresh[i], t->step);
-    } else {
+    } else if (t->setup->train.remix) {
+        err = remix_draw(&t->remix, &t->bought, t->tasks, t->seed, t->step, batch, labelled, &n);
+    }
+    if (!err && n == 0) {
         n = collection_draw(&t->bought, (enum reuse)t->setup->train.reuse, t->seed, t->step, batch,
                             labelled);
     }

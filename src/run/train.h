@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "run/collection.h"
 #include "run/evaluate.h"
+#include "run/remix.h"
 #include "run/setup.h"
 
 struct trainer {
@@ -27,10 +28,11 @@ struct trainer {
     struct collection bought;
     int32_t *labels; /* of a meta-batch with permuted class labels */
     int32_t *items;  /* of one whose support and query are re-split */
-    int64_t step;    /* meta-updates done */
-    int64_t asked;   /* tasks asked for so far */
-    bool unusable;   /* the checkpoint was no good */
-    bool spent;      /* the budget has no room for another task */
+    struct remix remix;
+    int64_t step;  /* meta-updates done */
+    int64_t asked; /* tasks asked for so far */
+    bool unusable; /* the checkpoint was no good */
+    bool spent;    /* the budget has no room for another task */
     struct store_checkpoint *history;
     int n_history;
     struct tensors best; /* the model of the best validation */

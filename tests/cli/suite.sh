@@ -84,6 +84,17 @@ ok "which is another model" test "$(weights "$tmp/resplit")" != "$(weights "$tmp
 refuses "labels that are not paid for" 2 "not paid for" "$METE" train glyphs:5w-1s@500 \
     --set train.resplit=yes --set budget.charge=support -o "$tmp/resplit1"
 
+ok "made anew of bought points" "$METE" train glyphs:5w-1s@500 --method protonet --set net.filters=4 --set train.steps=12 \
+    --set test.tasks=20 --set val_tasks=20 --set train.remix=yes --threads 1 -o "$tmp/remix"
+ok "with two threads" "$METE" train glyphs:5w-1s@500 --method protonet --set net.filters=4 --set train.steps=12 \
+    --set test.tasks=20 --set val_tasks=20 --set train.remix=yes --threads 2 -o "$tmp/remix2"
+ok "which is another model" test "$(weights "$tmp/remix")" != "$(weights "$tmp/resplit0")"
+ok "and the same" test "$(weights "$tmp/remix")" = "$(weights "$tmp/remix2")"
+refuses "points of people" 2 "stay theirs" "$METE" train glyphs-users:users=40:1s@500 \
+    --set train.remix=yes -o "$tmp/remix3"
+refuses "labels that are not paid for, mixed" 2 "not paid for" "$METE" train glyphs:5w-1s@500 \
+    --set train.remix=yes --set budget.charge=support -o "$tmp/remix4"
+
 # refusals
 bench() { printf 'name: x\nbase: {train.steps: 2}\naxes:\n  bench: ["%s"]\n' "$1" >"$tmp/bad.yaml"; }
 bench "glyphs:classes=60:500w-1s@1M"
