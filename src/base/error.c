@@ -1,5 +1,6 @@
 /* error.c - error codes and the per-thread sentence. */
 #include "base/error.h"
+#include "mete_learner.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,6 +38,11 @@ int fail_within(int code, const char *fmt, ...)
         snprintf(sentence + n, sizeof sentence - (size_t)n, ": %.800s", inner);
     tame();
     return code;
+}
+
+int mete_fail(int code, const char *text)
+{
+    return fail(code, "%s", text);
 }
 
 const char *mete_errmsg(void)

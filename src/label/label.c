@@ -4,6 +4,7 @@
  * threads or device, so that the ledger's order is the same everywhere.  Within a
  * batch the rounds go side by side: one adaptation and one prediction for all.
  */
+#include "label/given_strategy.h"
 #include "label/label_own.h"
 #include "task/hidden.h"
 #include "base/error.h"
@@ -32,11 +33,16 @@ int labeller_open(struct labeller *out, const char *name)
     param_defaults(label_params, &out->settings);
     if (ops->params)
         param_defaults(ops->params, out->state);
+    if (ops->self)
+        memcpy(out->state, &ops->self, sizeof ops->self);
+    given_strategy_hold(ops);
     return 0;
 }
 
 void labeller_close(struct labeller *l)
 {
+    if (l->ops)
+        given_strategy_leave(l->ops);
     for (int i = 0; i < l->slots; i++)
         task_release(&l->slot[i]);
     free(l->slot);

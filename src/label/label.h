@@ -49,6 +49,7 @@ struct label_ops {
     const char *summary;        /* one line, for `mete list labels` */
     size_t state_size;          /* bytes of settings, filled from params */
     const struct param *params; /* keys labels.NAME; may be NULL */
+    const void *self;           /* a pointer that the state begins with; NULL: it does not */
     unsigned needs;             /* enum label_needs; 0: needs no learner, one round */
 
     /* With LABEL_CLUSTERS: how many clusters of the available points to look for; 0: none, in

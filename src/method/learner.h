@@ -92,6 +92,7 @@ struct learner_facts {
     const char *device;      /* for the record */
     const char *norm;        /* "batch", "support", "running" or "none": stands beside accuracies */
     int workers;             /* threads that compute, for the record */
+    bool unrepeatable;       /* the same seed need not give the same bytes */
     bool last_is_best;       /* more steps only bring more labels: validation has no choice */
     struct threads *threads; /* that choose labels, too; NULL: none */
 };

@@ -55,6 +55,7 @@ struct method_ops {
     const char *name, *summary;
     size_t state_size;
     const struct param *params; /* ends with {0} */
+    const void *self;           /* a pointer that the state begins with; NULL: it does not */
     bool head;                  /* the net ends in a linear layer over the ways */
     enum outer outer;           /* the paper's meta-optimiser, and its rate */
     double outer_lr;

@@ -1,5 +1,6 @@
 /* method_registry.c - the methods: adding one is one line. */
 #include "method/baseline.h"
+#include "method/given_learner.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -16,20 +17,24 @@ enum { METHODS = sizeof methods / sizeof *methods };
 
 const struct method_ops *method_at(int i)
 {
-    return i >= 0 && i < METHODS ? methods[i] : NULL;
+    return i < 0 ? NULL : i < METHODS ? methods[i] : given_learner_at(i - METHODS);
 }
 
 int method_find(const struct method_ops **out, const char *name)
 {
-    const char *names[METHODS];
-    for (int i = 0; i < METHODS; i++) {
-        names[i] = methods[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *out = methods[i];
-            return 0;
-        }
+    enum { ADDED_MOST = 64 }; /* of those added, that a sentence names */
+    const char *names[METHODS + ADDED_MOST];
+    const struct method_ops *found = given_learner_find(name), *each;
+    int n = 0;
+    for (; !found && n < METHODS + ADDED_MOST && (each = method_at(n)); n++) {
+        names[n] = each->name;
+        if (strcmp(names[n], name) == 0)
+            found = each;
     }
-    return fail_unknown("method", name, names, METHODS);
+    if (!found)
+        return fail_unknown("method", name, names, n);
+    *out = found;
+    return 0;
 }
 
 int method_open(struct method *m, const char *name)
@@ -39,11 +44,16 @@ int method_open(struct method *m, const char *name)
         return err;
     m->state = mem_alloc(m->ops->state_size);
     param_defaults(m->ops->params, m->state);
+    if (m->ops->self)
+        memcpy(m->state, &m->ops->self, sizeof m->ops->self);
+    given_learner_hold(m->ops);
     return 0;
 }
 
 void method_close(struct method *m)
 {
+    if (m->ops)
+        given_learner_leave(m->ops);
     free(m->state);
     *m = (struct method){0};
 }

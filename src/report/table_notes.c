@@ -273,6 +273,46 @@ static char *note_keep(const struct table *t)
     return note;
 }
 
+/* Whether runs of a variant had a learner of another program that promises less than ours. */
+static bool may_differ(const struct table *t, const struct result *r)
+{
+    sqlite3_stmt *find = NULL;
+    struct store *s = t->results->store;
+    if (sql_prepare(s, &find,
+                    "SELECT 1 FROM runs r JOIN times USING (run) JOIN environments e"
+                    " USING (environment) WHERE r.variant = ? AND json_valid(e.json)"
+                    " AND json_extract(e.json, '$.bytes') = 'may differ' LIMIT 1"))
+        return false;
+    sql_bind(find, "t", r->variant);
+    bool found = sql_row(s, find) == 1;
+    sqlite3_finalize(find);
+    return found;
+}
+
+static char *note_learners(const struct table *t)
+{
+    enum { MOST = 32 };
+    const char *named[MOST];
+    int n = 0;
+    for (int i = 0; i < t->rows.n * t->columns.n && n < MOST; i++) {
+        const struct result *r = t->cells[i].chosen;
+        bool known = !r;
+        for (int k = 0; k < n && !known; k++)
+            known = strcmp(named[k], r->field[FIELD_METHOD]) == 0;
+        if (!known && may_differ(t, r))
+            named[n++] = r->field[FIELD_METHOD];
+    }
+    if (n == 0)
+        return NULL;
+    struct text out = {0};
+    text_add(&out, "Learners of other programs, which do not promise the same bytes for the same "
+                   "seed: ");
+    for (int k = 0; k < n; k++)
+        text_print(&out, "%s%s", k ? ", " : "", named[k]);
+    text_add(&out, ".");
+    return text_take(&out);
+}
+
 static char *note_paper(const struct table *t)
 {
     bool used[4] = {false};
@@ -312,8 +352,9 @@ static char *note_missing(const struct table *t)
 
 char *table_note(const struct table *t, int i)
 {
-    static note_fn *const notes[] = {note_interval,  note_protocol, note_labels, note_choice,
-                                     note_baselines, note_keep,     note_paper,  note_missing};
+    static note_fn *const notes[] = {note_interval, note_protocol,  note_labels,
+                                     note_choice,   note_baselines, note_keep,
+                                     note_learners, note_paper,     note_missing};
     for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
         char *note = notes[k](t);
         if (note && i-- == 0)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/jsonw.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -169,6 +170,23 @@ void experiment_close_tasks(struct experiment *x)
         tasks_close(x->test[i]);
 }
 
+/* Before any label is bought: a learner without representations has none to choose by. */
+static int check_strategy(const struct experiment *x, const char *key, const struct label_ops *ops)
+{
+    if (x->learner->is.features > 0 || !(ops->needs & (LABEL_REPS | LABEL_CLUSTERS)))
+        return 0;
+    struct text others = {0};
+    for (int i = 0; label_at(i); i++)
+        if (!(label_at(i)->needs & (LABEL_REPS | LABEL_CLUSTERS | LABEL_ORACLE)))
+            text_print(&others, "%s%s", others.size ? ", " : "", label_at(i)->name);
+    int err = fail(METE_EINVAL,
+                   "%s=%s looks at representations, which the learner '%s' does not have; use one "
+                   "of %s",
+                   key, ops->name, x->learner->ops->name, others.at);
+    text_release(&others);
+    return err;
+}
+
 /* The learner that the run is about: the engine, unless somebody brings another. */
 static int open_learner(struct experiment *x, const struct experiment_options *o)
 {
@@ -180,9 +198,11 @@ static int open_learner(struct experiment *x, const struct experiment_options *o
                                 .seed = x->seed,
                                 .device = o->device,
                                 .threads = o->threads};
-    if (o->source)
-        return o->source->open(o->source->user, &spec, &x->learner);
-    return setup_learner(&x->setup, &spec, o->lockstep_set, &x->learner);
+    int err = o->source ? o->source->open(o->source->user, &spec, &x->learner)
+                        : setup_learner(&x->setup, &spec, o->lockstep_set, &x->learner);
+    if (!err)
+        err = check_strategy(x, "labels", x->setup.labeller.ops);
+    return err ? err : check_strategy(x, "test.support", x->judge.ops);
 }
 
 int experiment_open(struct experiment *x, const struct settings *settings, struct shelf *shelf,
@@ -338,6 +358,8 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
         jsonw_string(&w, "commit", mete_commit());
     jsonw_string(&w, "device", x->learner->is.device);
     jsonw_int(&w, "threads", x->learner->is.workers);
+    if (x->learner->is.unrepeatable)
+        jsonw_string(&w, "bytes", "may differ");
     jsonw_close(&w);
     out->env = w.text;
     out->all.env = out->env;

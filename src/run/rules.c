@@ -77,6 +77,8 @@ static int check_budget(struct experiment *x)
 static int check_net(const struct setup *s, const struct dataset *d)
 {
     struct net net;
+    if (s->method.ops->self) /* a learner of another program has a net of its own, if any */
+        return 0;
     return net_build(&net, s->net, s->net_state, &kernels_ref, d->h, d->w, d->c, 2);
 }
 
