@@ -1,5 +1,6 @@
 /* builder.c - writing a dataset: the temporary folder, x.npy, and the last step. */
 #include "data/builder.h"
+#include "data/answers.h"
 #include "data/dataset_own.h"
 #include "data/meta.h"
 #include "base/error.h"
@@ -68,6 +69,11 @@ static int check_target(const char *dir, bool force)
                     dir);
     if (!S_ISDIR(st.st_mode) || !exists(dir, "meta.json") || !exists(dir, "x.npy"))
         return fail(METE_EINVAL, "%s is not a dataset and will not be replaced; give another name",
+                    dir);
+    if (answers_exist(dir))
+        return fail(METE_EINVAL,
+                    "%s holds answers of people (answers.log) and will not be replaced; give "
+                    "another name",
                     dir);
     return 0;
 }

@@ -117,6 +117,8 @@ int dataset_content(const struct dataset *d, char out[CONTENT_SIZE])
                      d->class_split != NULL);
     sha256_init(&s);
     sha256_add(&s, text, (size_t)n);
+    if (d->paid) /* answers are labels, too */
+        sha256_add(&s, d->y, (size_t)d->items * sizeof *d->y);
     if (d->class_split)
         sha256_add(&s, d->class_split, (size_t)d->classes);
     content_word(&s, out);

@@ -1,6 +1,7 @@
 /* dataset.c - checking, making, opening and closing datasets. */
 #include "data/dataset.h"
 #include "data/dataset_own.h"
+#include "data/answers.h"
 #include "data/columns.h"
 #include "data/meta.h"
 #include "base/error.h"
@@ -153,6 +154,7 @@ void dataset_close(struct dataset *d)
     release_names(d->class_groups, d->classes);
     release_names(d->user_names, d->users);
     free((void *)(uintptr_t)d->class_split);
+    free((void *)(uintptr_t)d->paid);
     if (d->columns)
         columns_release(d->columns);
     free(d->columns);
@@ -220,7 +222,7 @@ static void fill_texts(struct dataset *d)
             *texts[i] = mem_string("");
 }
 
-int dataset_open(struct dataset **out, const char *dir)
+int dataset_open_plain(struct dataset **out, const char *dir)
 {
     struct dataset *d = mem_alloc(sizeof *d);
     unsigned arrays = 0;
@@ -241,4 +243,17 @@ int dataset_open(struct dataset **out, const char *dir)
     }
     *out = d;
     return 0;
+}
+
+int dataset_open(struct dataset **out, const char *dir)
+{
+    struct dataset *d = NULL;
+    int err = dataset_open_plain(&d, dir);
+    if (!err)
+        err = answers_overlay(d);
+    if (err)
+        dataset_close(d);
+    else
+        *out = d;
+    return err;
 }

@@ -30,6 +30,8 @@ struct dataset {
     const int32_t *y;                 /* (items) 0..classes-1, or NO_LABEL */
     const int32_t *user;              /* (items) 0..users-1, or NULL */
     const uint8_t *part;              /* (items) enum dataset_part, or NULL */
+    const int64_t *paid;              /* (items) what the answer that is the label cost, in
+                                         millionths (answers.h); -1: none is; NULL: no answers */
     char **class_names, **user_names; /* or NULL */
     char **class_groups;              /* (classes) such as an alphabet, or NULL */
     const uint8_t *class_split;       /* (classes) enum dataset_split, or NULL */
@@ -38,7 +40,8 @@ struct dataset {
     void *own;                        /* private: mappings and buffers */
 };
 
-/* Opens the folder `dir`.  Everything is checked: counts, ranges, shapes. */
+/* Opens the folder `dir`, with the answers that people gave laid over its labels (answers.h).
+ * Everything is checked: counts, ranges, shapes. */
 int dataset_open(struct dataset **out, const char *dir);
 /* Opens by name: "glyphs" and "glyphs-users" are generated; others are looked for
  * as $METE_DATA/NAME, then data/NAME, then as a path.  Says how to get one that
@@ -50,7 +53,7 @@ int dataset_spell(char *name, size_t size);
 void dataset_close(struct dataset *d); /* NULL is fine */
 
 /* Makes a dataset of buffers, checked like one that is opened.  Takes over x, y,
- * user, part, class_split, columns, the lists of names and each name in them (all
+ * user, part, paid, class_split, columns, the lists of names and each name in them (all
  * from malloc or mem_alloc), whether or not it succeeds; name, licence and source are
  * copied and may be NULL; path, sha256 and own are not read. */
 int dataset_from_memory(struct dataset **out, const struct dataset *parts);

@@ -12,6 +12,8 @@ struct dataset_own {
     char generated[CONTENT_SIZE]; /* the word for its content, or "" */
 };
 
+/* Opens a folder without the answers in it. */
+int dataset_open_plain(struct dataset **out, const char *dir);
 /* Counts, ranges and shapes of all but the values of x. */
 int dataset_check(const struct dataset *d);
 /* Refuses rows x (n, d) that hold NaN or infinity; `first` is the number of the first. */

@@ -133,6 +133,20 @@ static int read_file(struct cost *c, const struct dataset *d, const char *path)
     return err;
 }
 
+/* A label that somebody gave costs what was paid for it, whatever the others cost. */
+static void charge_as_paid(struct cost *c, const struct dataset *d)
+{
+    millionths *price = mem_array((size_t)d->items, sizeof *price);
+    for (int64_t i = 0; i < d->items; i++)
+        price[i] = d->paid[i] >= 0       ? d->paid[i]
+                   : d->y[i] == NO_LABEL ? 0
+                                         : cost_of(c, d, (int32_t)i);
+    free(c->of_item);
+    free(c->of_class);
+    c->of_item = price;
+    c->of_class = NULL;
+}
+
 int cost_open(struct cost *out, const struct dataset *d, const char *text)
 {
     struct cost c = {.constant = (millionths)MILLIONTHS};
@@ -148,6 +162,8 @@ int cost_open(struct cost *out, const struct dataset *d, const char *text)
     } else if (!read_price(text, &c.constant)) {
         err = fail(METE_EINVAL, "budget.cost: %s, got '%s'", price_expected, text);
     }
+    if (!err && d->paid)
+        charge_as_paid(&c, d);
     if (err)
         cost_release(&c);
     else

@@ -13,7 +13,8 @@ struct cost {
 };
 
 /* Reads "1", "class:FILE" (lines of name,cost or number,cost, one for each class)
- * or "item:FILE" (a line for each item, in order). */
+ * or "item:FILE" (a line for each item, in order).  A label that is somebody's answer costs what
+ * was paid for it. */
 int cost_open(struct cost *out, const struct dataset *d, const char *text);
 void cost_release(struct cost *c);
 /* A word for the prices of a file (data/content.h); false where they are of none. */
