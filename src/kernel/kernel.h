@@ -121,12 +121,14 @@ struct features {
 /* What a class without support is to a prototype loss: a prototype at the origin; or left out of
  * the softmax (logit -infinity, probability 0), unless no class has support.  A query of a class
  * that is left out must not be labelled. */
-enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT, ABSENT_PRIOR };
+enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT, ABSENT_PRIOR, ABSENT_PRIOR_MEAN };
 
 /* The classes that a prototype loss tells apart.  With a prior (a dense layer after the features,
  * for sets that are kernels.host) class c has the prototype (n m + k G) / (n + k), m the mean of
  * its n support images, G row c of the layer's weight and k = exp(bias c) a pseudo-count; and
- * `grad` gets the layer's gradients, where grad.at is not NULL. */
+ * `grad` gets the layer's gradients, where grad.at is not NULL.  With ABSENT_PRIOR_MEAN that of G
+ * is G - m for the classes with support and 0 for the others: G follows the means, and no gradient.
+ */
 struct classes {
     int ways;
     enum absent absent;

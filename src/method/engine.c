@@ -26,7 +26,8 @@ const struct param outer_params[] = {
     PARAM_REAL_ROW(struct outer_settings, eps, "eps", 1e-8, 0, 1,
                    "Adam's epsilon, outside the root"),
     PARAM_REAL_ROW(struct outer_settings, momentum, "bn_momentum", 0.1, 0, 1,
-                   "how fast running batch-norm averages follow (net.bn=running)"),
+                   "how fast running averages follow: batch norm's (net.bn=running), and shared "
+                   "prototypes (method.absent=prior-mean)"),
     {0},
 };
 
@@ -237,8 +238,9 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     choose_optimiser(e, &spec->outer);
     int err = net_build(&e->net, spec->net, spec->net_settings, e->k, spec->images.h,
                         spec->images.w, spec->images.c, ways);
-    if (!err && spec->method->ops->prior && spec->method->ops->prior(spec->method))
-        err = net_add_prior(&e->net, spec->ways);
+    enum prior prior = spec->method->ops->prior ? spec->method->ops->prior(spec->method) : 0;
+    if (!err && prior)
+        err = net_add_prior(&e->net, spec->ways, prior);
     const char *(*host_only)(const struct method *m) = spec->method->ops->host_only;
     if (!err && !e->k->host && host_only && host_only(spec->method))
         err = fail(METE_EINVAL, "%s is not computed on %s; use a CPU, or another value",
@@ -359,22 +361,36 @@ static void add_losses(struct engine *e, struct device *dev, int tasks, const fl
     e->k->axpy(dev, 1, (size_t)tasks, parts, parts, 1.0 / n, more);
 }
 
-static void update_range(const struct step *s, struct device *dev, const struct adam_rates *rates,
-                         size_t from, size_t len)
+/* By the optimiser, or as running averages, which none moves. */
+static void move_range(const struct step *s, struct device *dev, const struct adam_rates *rates,
+                       size_t from, size_t len, bool averages)
 {
     struct engine *e = s->e;
     void *theta = vector_at(e, VECTOR_THETA), *g = vector_at(e, VECTOR_SLOTS);
-    size_t end = from + len, trained = e->net.trained;
-    size_t moved = from >= trained ? 0 : (end < trained ? end : trained) - from;
     double scale = 1.0 / s->n;
     struct adam adam = adam_of(e);
-    if (e->outer.optimiser == 1)
-        e->k->adam(dev, from, moved, theta, vector_at(e, VECTOR_M), vector_at(e, VECTOR_V), g,
-                   scale, &adam, rates);
+    if (averages)
+        e->k->sgd(dev, from, len, theta, g, scale, e->outer.momentum);
+    else if (e->outer.optimiser == 1)
+        e->k->adam(dev, from, len, theta, vector_at(e, VECTOR_M), vector_at(e, VECTOR_V), g, scale,
+                   &adam, rates);
     else
-        e->k->sgd(dev, from, moved, theta, g, scale, e->outer.lr);
-    if (moved < len) /* running averages: no optimiser moves them */
-        e->k->sgd(dev, from + moved, len - moved, theta, g, scale, e->outer.momentum);
+        e->k->sgd(dev, from, len, theta, g, scale, e->outer.lr);
+}
+
+static void update_range(const struct step *s, struct device *dev, const struct adam_rates *rates,
+                         size_t from, size_t len)
+{
+    const struct net *net = &s->e->net;
+    size_t cut[] = {net->means[0], net->means[1], net->trained, SIZE_MAX}, end = from + len;
+    bool averages[] = {false, true, false, true};
+    for (int i = 0; i < 4 && from < end; i++) {
+        size_t until = cut[i] < end ? cut[i] : end;
+        if (from < until) {
+            move_range(s, dev, rates, from, until - from, averages[i]);
+            from = until;
+        }
+    }
 }
 
 /* The meta-gradients of `tasks` labelled tasks in one call, summed into `to`. */

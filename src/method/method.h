@@ -90,7 +90,7 @@ struct method_ops {
 
     /* Whether it learns prototypes that tasks share (net_add_prior), for which a class must be the
      * same in all tasks.  NULL: it does not. */
-    bool (*prior)(const struct method *m);
+    enum prior (*prior)(const struct method *m);
 
     /* A setting that needs kernels.host, or NULL.  NULL: there is none. */
     const char *(*host_only)(const struct method *m);

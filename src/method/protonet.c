@@ -7,6 +7,8 @@
  * framework gives (sum / (count + 1e-7)): predicted, and trained towards.  Where classes are
  * the same for everybody, absent=prior gives every class a prototype that all tasks share,
  * learned with the net, and a learned number of images that it counts for beside the support's.
+ * With absent=prior-mean that prototype is the running mean of the tasks' own instead
+ * (outer.bn_momentum says how fast it follows), and only its count is learned.
  *
  * With batch statistics the support and the query are two passes, each by its own;
  * `joint` makes them one pass, as in Snell et al.'s program.  A device that takes all tasks
@@ -23,10 +25,12 @@ struct protonet {
 static const struct param params[] = {
     PARAM_BOOL_ROW(struct protonet, joint, "joint", 0,
                    "embed support and query in one pass, normalised together"),
-    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out|prior", ABSENT_LEFT_OUT,
+    PARAM_CHOICE_ROW(struct protonet, absent, "absent", "origin|left-out|prior|prior-mean",
+                     ABSENT_LEFT_OUT,
                      "a class without support: prototype at the origin; left out of the softmax, "
                      "and its query points of the training loss; or, where tasks share their "
-                     "classes, all prototypes are drawn to shared ones, which are learned"),
+                     "classes, all prototypes are drawn to shared ones: learned by gradient "
+                     "(prior), or running means of the tasks' class means (prior-mean)"),
     {0},
 };
 
@@ -168,14 +172,18 @@ static void protonet_cost(const struct method *m, const struct batch_shape *shap
     *hvp = 0;
 }
 
-static bool protonet_prior(const struct method *m)
+static enum prior protonet_prior(const struct method *m)
 {
-    return ((const struct protonet *)m->state)->absent == ABSENT_PRIOR;
+    int absent = ((const struct protonet *)m->state)->absent;
+    return absent == ABSENT_PRIOR        ? PRIOR_LEARNED
+           : absent == ABSENT_PRIOR_MEAN ? PRIOR_MEAN
+                                         : PRIOR_NONE;
 }
 
 static const char *protonet_host_only(const struct method *m)
 {
-    return protonet_prior(m) ? "method.absent=prior" : NULL;
+    static const char *const settings[] = {NULL, "method.absent=prior", "method.absent=prior-mean"};
+    return settings[protonet_prior(m)];
 }
 
 static bool protonet_leaves_out(const struct method *m)

@@ -62,7 +62,7 @@ int net_build(struct net *net, const struct net_ops *ops, const void *settings,
     return err;
 }
 
-int net_add_prior(struct net *net, int ways)
+int net_add_prior(struct net *net, int ways, enum prior kind)
 {
     const struct layer *last = &net->layer[net->layers - 1];
     int err = net_add_dense(net, ways, false, last->out_h, last->out_w, last->out_c);
@@ -71,6 +71,11 @@ int net_add_prior(struct net *net, int ways)
     net->len = net->k->layout(net->layer, net->layers, &net->trained);
     net->layers--; /* no pass runs it */
     net->prior = ways;
+    const size_t *at = net->layer[net->layers].offset;
+    if (kind == PRIOR_MEAN) {
+        net->means[0] = at[TENSOR_WEIGHT];
+        net->means[1] = at[TENSOR_BIAS];
+    }
     return 0;
 }
 

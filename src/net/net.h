@@ -26,6 +26,10 @@ struct net_ops {
     enum bn_mode (*bn)(const void *settings); /* NULL: it does not normalise */
 };
 
+/* Prototypes that tasks share: learned by the gradient, or running means of the tasks' class means,
+ * which no optimiser moves. */
+enum prior { PRIOR_NONE, PRIOR_LEARNED, PRIOR_MEAN };
+
 struct net {
     const struct net_ops *ops;
     const struct kernels *k;
@@ -33,6 +37,7 @@ struct net {
     int layers; /* with the head, where there is one */
     int ways;   /* of the head; 0: none, the net ends in features */
     int prior;  /* ways of shared prototypes, 0: none; they are layer[layers], which no pass runs */
+    size_t means[2]; /* elements that are running means among those trained: first, and end */
     enum bn_mode bn;
     size_t len;     /* elements of a parameter vector */
     size_t trained; /* those that gradients move */
@@ -45,7 +50,7 @@ int net_find(const struct net_ops **out, const char *name);
 int net_build(struct net *net, const struct net_ops *ops, const void *settings,
               const struct kernels *k, int h, int w, int c, int ways);
 /* Adds shared prototypes, and how many images each is worth, to a net without a head. */
-int net_add_prior(struct net *net, int ways);
+int net_add_prior(struct net *net, int ways, enum prior kind);
 size_t net_body(const struct net *net); /* trained elements before those, or all of them */
 /* For a net's build: append a layer. */
 int net_add_conv(struct net *net, int filters, int stride, bool pool, double eps, int h, int w,

@@ -131,8 +131,9 @@ int experiment_open_tasks(struct experiment *x)
                    method->ops->name, x->bench.dataset);
     if (!err && method->ops->prior && method->ops->prior(method) && !tasks_are_users(x->train))
         err = fail(METE_EINVAL,
-                   "method.absent=prior: tasks of %s have different classes, which cannot share "
+                   "method.absent=%s: tasks of %s have different classes, which cannot share "
                    "prototypes; use left-out",
+                   method->ops->prior(method) == PRIOR_MEAN ? "prior-mean" : "prior",
                    x->bench.dataset);
     if (!err && x->setup.train.relabel && tasks_are_users(x->train))
         err = fail(METE_EINVAL,

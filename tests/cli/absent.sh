@@ -13,11 +13,15 @@ done
 ok "the one is not the other" test "$(weights origin)" != "$(weights left-out)"
 refuses "tasks of different classes share no prototypes" 2 "method.absent=prior: tasks of glyphs have different classes" \
     train none glyphs:5w-1s@500 --set method.absent=prior
+refuses "nor their means" 2 "method.absent=prior-mean: tasks of glyphs have different classes" \
+    train none glyphs:5w-1s@500 --set method.absent=prior-mean
 
 users=glyphs-users:users=40:1s@500
 ok "people share prototypes" train prior $users --set method.absent=prior
 ok "which are part of the model" grep -q '"prior.mean"' "$tmp/prior/best.safetensors"
 ok "with their counts" grep -q '"prior.log_count"' "$tmp/prior/best.safetensors"
+ok "or follow their class means" train mean $users --set method.absent=prior-mean
+ok "to other places" test "$(weights prior)" != "$(weights mean)"
 ok "and not of one without" bash -c '! grep -q "prior" "$1"' - "$tmp/left-out/best.safetensors"
 "$METE" train $users --method protonet --set net.filters=4 --set train.steps=1000000 --set train.validate_every=2 \
     --set train.val_tasks=5 --set method.absent=prior --threads 1 -o "$tmp/killed" >/dev/null 2>&1 &

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Writes the golden tensors, tests/golden/*.safetensors, with PyTorch in float64.
 
-    tests/golden/make.py            (needs python3-torch; takes about a minute)
+    tests/golden/make.py [CASE]...  (needs python3-torch; all take about a minute)
 
 Each file holds a task and weights as `mete grad` reads them, the expected
 outputs as expect.NAME, expect.loss and expect.logits, and in __metadata__ the
@@ -10,6 +10,7 @@ so that all files together stay below 3 MB; perf/verify_torch checks the full
 shapes.  Seeds are tried until no activation lies near a kink (see Kinks).
 """
 import pathlib
+import sys
 
 import torch
 
@@ -27,6 +28,7 @@ SUM = {"inner.loss": "sum"}
 PROX = {"inner.prox": 1.5, "inner.lr": 0.1, "inner.steps": 5}
 LEFT_OUT = {"absent": "left-out"}
 PRIOR = {"absent": "prior"}
+PRIOR_MEAN = {"absent": "prior-mean"}
 ROWS = {"net": "mlp", "net.hidden": 2, "net.units": 12}
 
 
@@ -61,6 +63,9 @@ CASES = {
     "protonet-prior-running": case("protonet", SMALL, UNEQUAL, filters=3, **PRIOR,
                                    **{"net.bn": "running"}),
     "protonet-prior-mlp": rows("protonet", **PRIOR),
+    "protonet-prior-mean": case("protonet", SMALL, UNEQUAL, filters=5, **PRIOR_MEAN),
+    "protonet-prior-mean-joint": case("protonet", SMALL, UNEQUAL, filters=3, joint=True, **PRIOR_MEAN),
+    "protonet-prior-mean-mlp": rows("protonet", **PRIOR_MEAN),
     "protonet-mlp": rows("protonet"),
     "fomaml": case("maml", first_order=True),
     "fomaml-pool": case("maml", COLOUR, filters=5, first_order=True, **POOL),
@@ -122,7 +127,7 @@ def make(name, method, image, labels, settings):
 
 
 def main():
-    total = sum(make(name, *spec) for name, spec in CASES.items())
+    total = sum(make(name, *spec) for name, spec in CASES.items() if name in (sys.argv[1:] or CASES))
     print("%d cases, %.2f MB" % (len(CASES), total / 1e6))
     assert total < 3e6
 

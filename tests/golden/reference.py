@@ -148,7 +148,7 @@ def protonet(p, task, s, kinks):
         zs, zq = features(p, xs, s, kinks, len(xs)), features(p, xq, s, kinks, len(xq))
     one_hot = F.one_hot(ys, task["ways"]).to(zs)
     counts = one_hot.sum(0).unsqueeze(1)
-    if s["absent"] == "prior":
+    if s["absent"].startswith("prior"):
         extra = p["prior.log_count"].exp().unsqueeze(1)
         prototypes = (one_hot.t() @ zs + extra * p["prior.mean"]) / (counts + extra)
     else:
@@ -159,8 +159,11 @@ def protonet(p, task, s, kinks):
         z = z.masked_fill(one_hot.sum(0) == 0, -torch.inf)
     loss = F.cross_entropy(z[kept], yq[kept])
     body = {k: v for k, v in trained(p).items() if not k.startswith("head")}
-    grads = torch.autograd.grad(loss, list(body.values()))
-    return dict(zip(body, grads)), loss, z
+    grads = dict(zip(body, torch.autograd.grad(loss, list(body.values()))))
+    if s["absent"] == "prior-mean":  # it follows the class means of those who have some
+        means = one_hot.t() @ zs / counts.clamp(min=1)
+        grads["prior.mean"] = (p["prior.mean"] - means) * (counts > 0)
+    return grads, loss, z
 
 
 METHODS = {"maml": maml, "reptile": reptile, "fedavg": reptile, "protonet": protonet}
@@ -204,7 +207,7 @@ def draw_weights(settings, image, ways, generator):
         wide = c * h * w
     p["head.weight"] = draw(generator, (ways, wide), 0.3 / wide ** 0.5)
     p["head.bias"] = draw(generator, (ways,), 0.1)
-    if s["absent"] == "prior":
+    if s["absent"].startswith("prior"):
         p["prior.mean"] = draw(generator, (ways, wide), 0.5, 0.5)
         p["prior.log_count"] = draw(generator, (ways,), 0.5)
     return p

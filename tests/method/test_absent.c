@@ -213,6 +213,59 @@ TEST(an_absent_class_has_no_part_in_probabilities_and_entropies)
     world_close(&w);
 }
 
-TESTS(T(a_query_point_that_is_left_out_is_as_if_it_were_not_there),
+/* A tensor of the engine's, by its name; how many numbers. */
+static size_t tensor_read(struct world *w, enum engine_vector which, const char *name, float *out)
+{
+    struct net_tensor t[NET_TENSORS_MAX];
+    int n = net_tensors(engine_net(w->engine), t);
+    for (int i = 0; i < n; i++)
+        if (strcmp(t[i].name, name) == 0) {
+            engine_get(w->engine, which, &t[i], out);
+            return t[i].len;
+        }
+    return 0;
+}
+
+/* Shared prototypes begin at the origin.  A step takes each a quarter of the way to the mean of its
+ * class, where the task has any of it; the optimiser does not move them, but their counts. */
+static void check_running_means(const struct kernels *k, const char *bn)
+{
+    const char *const sets[] = {"absent=prior-mean", "outer.bn_momentum=0.25", "outer.lr=0.5", bn,
+                                NULL};
+    static float apart[GRADIENT], mean[GRADIENT], count[WAYS];
+    struct labelled_task task = task_of(6, true); /* classes 0, 1 and 3 */
+    struct world w;
+    double loss, moved = 0;
+    CHECK_OK(world_open(&w, k, "protonet", sets));
+    CHECK_OK(engine_gradient(w.engine, &task, 1, &loss));
+    size_t n = tensor_read(&w, ENGINE_GRADIENT, "prior.mean", apart);
+    CHECK_OK(engine_step(w.engine, &task, 1));
+    CHECK_EQ(tensor_read(&w, ENGINE_THETA, "prior.mean", mean), n);
+    CHECK_EQ(tensor_read(&w, ENGINE_THETA, "prior.log_count", count), WAYS);
+    for (size_t i = 0; i < n; i++) {
+        size_t class = i / (n / WAYS);
+        CHECK_NEAR(mean[i], -0.25F * apart[i], 1e-6);
+        moved += class == 2 || class == 4 ? 0 : fabs(mean[i]);
+        if (class == 2 || class == 4)
+            CHECK_EQ(mean[i], 0);
+    }
+    CHECK(n > 0 && moved > 0.01);
+    CHECK_NEAR(fabs(count[0]), 0.5, 1e-3); /* Adam's first step is its rate */
+    world_close(&w);
+}
+
+TEST(shared_prototypes_follow_the_class_means_of_tasks)
+{
+    for (int i = 0; kernels_at(i); i++) {
+        char why[256];
+        if (!kernels_at(i)->host || !kernels_at(i)->usable(why, sizeof why))
+            continue;
+        check_running_means(kernels_at(i), "net.bn=batch");
+        check_running_means(kernels_at(i), "net.bn=running");
+    }
+}
+
+TESTS(T(shared_prototypes_follow_the_class_means_of_tasks),
+      T(a_query_point_that_is_left_out_is_as_if_it_were_not_there),
       T(a_task_without_support_teaches_nothing), T(a_test_point_of_an_absent_class_counts_as_wrong),
       T(an_absent_class_has_no_part_in_probabilities_and_entropies))

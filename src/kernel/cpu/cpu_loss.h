@@ -173,15 +173,18 @@ static void prior_gradients(const struct prototypes *s, const struct classes *cl
     size_t ld = (size_t)pad(prior->out_c);
     memset(dweight, 0, tensor_len(prior, TENSOR_WEIGHT) * sizeof *dweight);
     memset(dbias, 0, tensor_len(prior, TENSOR_BIAS) * sizeof *dbias);
+    bool follows = classes->absent == ABSENT_PRIOR_MEAN;
     for (int w = 0; w < classes->ways; w++) {
-        float share = s->count[w] / (s->made[w] + s->count[w]);
+        float all = s->made[w] + s->count[w], share = s->count[w] / all;
+        float apart = s->made[w] > 0 ? all / s->made[w] : 0; /* G - mean in parts of G - proto */
         double sum = 0;
         for (size_t p = 0; p < s->pixels; p++) {
             size_t at = prior_at(prior, w, p);
             const float *m = prototype(s, s->mean, w, p), *dm = prototype(s, s->dmean, w, p);
             for (size_t c = 0; c < (size_t)prior->in_c; c++) {
-                dweight[at + c * ld] = share * dm[c];
-                sum += (double)dm[c] * ((double)weight[at + c * ld] - m[c]);
+                float g = weight[at + c * ld];
+                dweight[at + c * ld] = follows ? apart * (g - m[c]) : share * dm[c];
+                sum += (double)dm[c] * ((double)g - m[c]);
             }
         }
         dbias[w] = (float)(share * sum);

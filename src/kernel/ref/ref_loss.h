@@ -104,6 +104,9 @@ static void prior_gradients(const struct classes *c, int task, size_t len, const
         for (size_t j = (size_t)w * len; j < (size_t)(w + 1) * len; j++) {
             dg[j] = (REAL)(share * dproto[j]);
             sum += dproto[j] * (g[j] - proto[j]);
+            if (c->absent == ABSENT_PRIOR_MEAN) /* g - mean, as proto is a mix of the two */
+                dg[j] =
+                    made[w] > 0 ? (REAL)((made[w] + count[w]) / made[w] * (g[j] - proto[j])) : 0;
         }
         db[w] = (REAL)(share * sum);
     }
