@@ -133,6 +133,109 @@ struct mete_fetch_options {
 };
 int mete_data_fetch(const struct mete_fetch_options *options);
 
+/* ---- data in memory ---- */
+
+/* Options and descriptions begin with their size: write `.size = sizeof options`.  Fields that
+ * later versions add come at the end, and are zero for programs that do not know them. */
+
+/* Items, row by row without gaps; borrowed. */
+struct mete_array {
+    const void *x; /* (items, h, w, c); feature rows are 1, 1, d */
+    int64_t items;
+    int32_t h, w, c;
+    int32_t is_float;   /* 1: float32, every number finite; 0: uint8 */
+    float scale, shift; /* a learner sees value * scale + shift.  scale 0: for data 1 and 0; for a
+                           model those of the data it was trained on */
+};
+
+struct mete_data;
+struct mete_data_parts {
+    size_t size;
+    const char *name;       /* stands in results; NULL: "data" */
+    struct mete_array x;    /* this and the next three are borrowed: they outlive the data */
+    const int32_t *y;       /* (items) classes 0.. */
+    const int32_t *user;    /* (items) 0.., or NULL */
+    const uint8_t *part;    /* (items) of a user's own: 0 train, 1 test; or NULL */
+    int32_t classes, users; /* 0: one more than the largest */
+    const char *const *class_names, *const *user_names, *const *feature_names; /* copied; or NULL */
+};
+int mete_data_make(struct mete_data **out, const struct mete_data_parts *parts);
+int mete_data_open(struct mete_data **out, const char *name); /* as mete_data_info finds it */
+/* Writes a folder that `name` may be from then on; one that exists only if `force`. */
+int mete_data_save(const struct mete_data *d, const char *dir, int32_t force);
+void mete_data_close(struct mete_data *d); /* NULL is fine */
+int mete_data_describe(const struct mete_data *d, struct mete_data_info *out);
+/* Its arrays, which live as long as it does; any of the pointers may be NULL. */
+int mete_data_arrays(const struct mete_data *d, struct mete_array *x, const int32_t **y,
+                     const int32_t **user, const uint8_t **part);
+/* Name number i, or NULL where it has none. */
+const char *mete_data_class(const struct mete_data *d, int32_t i);
+const char *mete_data_user(const struct mete_data *d, int32_t i);
+
+/* ---- a model at work ---- */
+
+/* A model adapts to one task at a time and predicts, in memory.  It belongs to one thread at a
+ * time; two models, to two. */
+struct mete_model;
+struct mete_model_options {
+    size_t size;
+    const char *device;     /* NULL: cpu */
+    const char *const *set; /* "test.steps=5", "net.bn=batch"; NULL at the end; may be NULL */
+    int32_t ways;           /* 0: as many as it was trained with; others only without a head */
+};
+/* A file that training or mete_model_save left, or the bytes of one; `o` may be NULL.  Where the
+ * file has them, batch norm uses frozen statistics, so that a prediction does not depend on what
+ * else is asked in the same call; net.bn=batch gives those that training used. */
+int mete_model_load(struct mete_model **out, const char *path, const struct mete_model_options *o);
+int mete_model_load_bytes(struct mete_model **out, const void *bytes, size_t n,
+                          const struct mete_model_options *o);
+/* With the task it was adapted to, if it was. */
+int mete_model_save(struct mete_model *m, const char *path);
+void mete_model_close(struct mete_model *m); /* NULL is fine */
+
+struct mete_model_info {
+    size_t size;
+    int32_t ways, h, w, c, is_float; /* what it takes */
+    int32_t features;                /* of a representation; 0: it has none */
+    int32_t tensors;                 /* of its weights */
+    int32_t adapted, labelled;       /* to a task, with so many labels */
+    float scale, shift;              /* of the data it was trained on */
+    char method[32], net[32];
+    char bn[16];      /* "frozen", "batch", "support", "running" or "none" */
+    char bench[1024]; /* that it was trained on */
+};
+int mete_model_info(const struct mete_model *m, struct mete_model_info *out);
+/* What its file says under a key: a setting ("inner.lr"), "bench", "method"; NULL: nothing. */
+const char *mete_model_says(const struct mete_model *m, const char *key);
+/* Name of class or feature i; NULL where it has none.  Tasks of different classes have none until
+ * they are named: `names` (ways) are copied and saved with the task. */
+const char *mete_model_class(const struct mete_model *m, int32_t i);
+const char *mete_model_feature(const struct mete_model *m, int32_t i);
+int mete_model_name_classes(struct mete_model *m, const char *const *names);
+
+/* Tensor i of its learned weights, by PyTorch's name; `data` (len) may be NULL. */
+struct mete_tensor {
+    char name[64];
+    int32_t dims, shape[4];
+    int64_t len;
+};
+int mete_model_tensor(struct mete_model *m, int32_t i, struct mete_tensor *out, float *data);
+/* Other weights, of the same shape.  The model is as it was learned, with them. */
+int mete_model_set_tensor(struct mete_model *m, const char *name, const float *data, int64_t len);
+
+/* Begins a task: items with their classes y (items), 0..ways-1; x NULL or without items: as it was
+ * learned.  What was adapted before is forgotten.  Copies. */
+int mete_adapt(struct mete_model *m, const struct mete_array *x, const int32_t *y);
+int mete_predict(struct mete_model *m, const struct mete_array *x,
+                 float *probs); /* (items, ways) */
+int mete_embed(struct mete_model *m, const struct mete_array *x,
+               float *reps); /* (items, features) */
+/* Which items of a pool to label next: adapts to those that are known (items; a class, or -1; NULL:
+ * none) and writes at most `want` others to picks, the first the most wanted.  `strategy` is one of
+ * `mete list labels`.  *n is how many. */
+int mete_suggest(struct mete_model *m, const char *strategy, const struct mete_array *pool,
+                 const int32_t *known, int32_t want, uint64_t seed, int32_t *picks, int32_t *n);
+
 /* ---- tasks ---- */
 
 struct mete_tasks_options {
@@ -319,125 +422,6 @@ struct mete_report_options {
     const char *tensorboard; /* a folder for event files, or NULL */
 };
 int mete_report(const struct mete_report_options *o);
-
-/* ---- the paper's bounds (docs/theory.md) ---- */
-
-/* A stochastic gradient method: the outer loop over tasks, or the inner one over
- * the points of a task.  All numbers are doubles and none may be negative. */
-struct mete_sgm {
-    double lipschitz; /* L: the largest gradient norm */
-    double smooth;    /* gamma: the largest curvature */
-    double c;         /* step sizes are at most c/t; 0 with an lr: lr * steps */
-    double steps;     /* T, a whole number */
-    double lr;        /* a constant step size; 0: they fall as c/t, as the theory asks */
-    double batch;     /* examples a step sees; the theory's method sees 1 */
-    double beta;      /* its stability where that is known; NaN: by the lemma */
-    bool adam;        /* it is Adam, which the theory does not cover */
-};
-
-enum mete_estimator { METE_ESTIMATOR_HELDOUT, METE_ESTIMATOR_EMPIRICAL };
-
-struct mete_bound_setting {
-    enum mete_estimator estimator; /* of the transfer risk, which the outer loop minimises */
-    double n, m;      /* tasks, and points per task (0 where the bound does not use it); whole */
-    double delta;     /* the bound holds with probability 1 - delta */
-    double max_loss;  /* M: the loss lies in [0, M] */
-    double loss_seen; /* the largest loss met in practice, refused above M; 0: unknown */
-    bool rescale;     /* restate the lemma for a loss in [0, M] instead of [0, 1] */
-    bool tight;       /* take the best gamma at or above the one given */
-    struct mete_sgm outer, inner;
-};
-
-struct mete_bound {
-    double n, m;
-    double outer_c,
-        outer_beta; /* the lemma's C' and beta' = C'/(n-1); C' is NaN for a given beta */
-    double inner_c, inner_beta; /* C and beta = C/(m-1); NaN where the bound has no inner part */
-    double outer, inner;        /* B' and B = 2 beta */
-    double total;               /* transfer risk - meta-training objective <= total */
-    bool vacuous;               /* total is above M */
-};
-
-struct mete_bound_setting mete_bound_defaults(void); /* every constant 1, delta 0.05 */
-/* Which estimator a method minimises: "maml", "protonet", "reptile", "fedavg", … */
-int mete_bound_method(const char *method, enum mete_estimator *out);
-int mete_bound(const struct mete_bound_setting *s, struct mete_bound *out);
-/* The n and m (at least s->m, or 2) with n * (m + per_task) <= budget and the least bound. */
-int mete_bound_best(const struct mete_bound_setting *s, double budget, double per_task,
-                    struct mete_bound *out);
-/* Note number `i` on how the setting meets the theory's assumptions: false past
- * the last.  `id` is one word ("outer-range"), *broken says that the bound is not
- * proved for this setting. */
-bool mete_bound_note(const struct mete_bound_setting *s, int i, const char **id, bool *broken,
-                     char *text, size_t size);
-
-/* ---- stability and smoothness, measured (docs/theory.md) ---- */
-
-struct mete_study {    /* what a study measures; tasks come from the benchmark's training part */
-    const char *bench; /* its budget says how many tasks, unless `tasks` does */
-    const char *method, *net, *labels, *device; /* NULL: maml, conv4, random, cpu */
-    const char *const *set;                     /* "key=value", NULL at the end; may be NULL */
-    uint64_t seed;
-    int threads;     /* 0: one per core */
-    int tasks;       /* n; 0: as many as the budget pays for */
-    int fresh;       /* tasks that training does not see, of the same distribution */
-    int removals;    /* tasks, and points of a task, left out in turn */
-    int probed;      /* tasks whose gradients and curvatures are measured */
-    double max_loss; /* M: every loss that is compared is clipped to it */
-    double delta;    /* of the bounds */
-};
-struct mete_study mete_study_defaults(void);
-
-struct mete_measured {
-    double largest;    /* the largest change met: a lower estimate of the uniform stability */
-    double mean, half; /* over what was left out, and half its 95 % interval */
-};
-
-struct mete_stability {
-    enum mete_estimator estimator;
-    int n, m, outer_steps, inner_steps, removals, fresh;
-    double max_loss, delta;
-    struct mete_measured outer_beta; /* |R(A(D), S) - R(A(D without a task), S)| over fresh S */
-    struct mete_measured inner_beta; /* |loss(A(S)) - loss(A(S without a point))| at fresh points */
-    double exceeding; /* with 95 % confidence, at most this share of tasks moves R by more */
-    double outer_l, outer_gamma, inner_l, inner_gamma; /* NaN where there is no such loop */
-    struct mete_measured objective, risk; /* of A(D): what it minimised; on fresh tasks */
-    double gap, gap_half;                 /* risk - objective, which the theory bounds */
-    double gap_outer, gap_inner;          /* its part between tasks, and within a task */
-    struct mete_bound by_beta;            /* Theorem 1 or 2 with the measured stability */
-    struct mete_bound by_lemma;           /* Theorem 3 with the measured constants, c = lr T */
-};
-int mete_stability(const struct mete_study *o, struct mete_stability *out);
-
-/* The bound's shape, a + b/sqrt(n) + c/m, by least squares over the runs of a study that
- * share data, a method and a strategy; b and c are NaN where the runs do not vary n or m. */
-struct mete_shape {
-    char dataset[96], method[32], labels[32];
-    char measure[32]; /* "gap", "gap_inner", "outer_L", ... */
-    int runs;
-    double a, a_half, b, b_half, c, c_half; /* with half their 95 % intervals */
-    double r2;
-};
-int mete_shape(const char *db, struct mete_shape **out, int *n); /* mete_free() *out */
-
-/* Reptile's update u = theta(0) - theta(T) against the exact gradient G of its objective
- * (appendix A), for one inner step size and number of steps: means over o->probed tasks
- * and half their 95 % intervals. */
-struct mete_drift {
-    double lr;
-    int steps, tasks;
-    double cosine, cosine_half;       /* between u and G */
-    double deviation, deviation_half; /* |u / (lr T) - G| / |G| */
-    double raw;                       /* |u - G| / |G|: as the appendix writes it */
-    double summed;                    /* |u / lr - G| / |G| */
-    double bound;        /* the appendix's bound on that: (1 - lr lambda) max|g| (T - 1) / |G| */
-    double left_printed; /* of u / lr - G after the appendix's (I - lr H)(g(0) + … + g(T-2)) */
-    double left_second;  /* the same after g(0) + … + g(T-2) + lr (T + 1) H g(0) */
-};
-/* One row for each of the step sizes and numbers of steps, steps innermost, at initial
- * weights or, if `trained`, at those that Reptile learns.  NaN where the loop diverges. */
-int mete_drift(const struct mete_study *o, bool trained, const double *lrs, int n_lrs,
-               const int *steps, int n_steps, struct mete_drift *rows);
 
 #ifdef __cplusplus
 }

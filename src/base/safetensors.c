@@ -362,6 +362,12 @@ int safetensors_verify(const struct safetensors *s)
                : fail(METE_EFORMAT, "%s: is damaged: its data is not what was written", s->name);
 }
 
+const struct safetensors_pair *safetensors_pairs(const struct safetensors *s, int *n)
+{
+    *n = s->pairs;
+    return s->meta;
+}
+
 const char *safetensors_name(const struct safetensors *s)
 {
     return s->name;

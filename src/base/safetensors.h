@@ -43,6 +43,8 @@ int safetensors_get(const struct safetensors *s, const char *name, unsigned dtyp
                     const int64_t *shape, const struct ndarray **out);
 /* A value of __metadata__, or NULL. */
 const char *safetensors_meta(const struct safetensors *s, const char *key);
+/* All of it, in the order of the keys; *n of them. */
+const struct safetensors_pair *safetensors_pairs(const struct safetensors *s, int *n);
 const char *safetensors_name(const struct safetensors *s); /* the path, for messages */
 
 /* Writes `path` whole or not at all.  The same tensors give the same bytes in

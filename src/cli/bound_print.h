@@ -2,7 +2,7 @@
 #ifndef BOUND_PRINT_H
 #define BOUND_PRINT_H
 
-#include "mete.h"
+#include "mete_theory.h"
 
 struct bound_row {
     struct mete_bound_setting s;

@@ -3,6 +3,7 @@
 #define STUDY_OPTIONS_H
 
 #include "cli.h"
+#include "mete_theory.h"
 
 /* In the values of a command: `struct study_values study`, first. */
 struct study_values {

@@ -105,11 +105,13 @@ int dataset_check_rows(const char *name, const float *x, int64_t first, int64_t 
     return 0;
 }
 
-int dataset_from_memory(struct dataset **out, const struct dataset *parts)
+static int make(struct dataset **out, const struct dataset *parts, bool borrowed)
 {
     struct dataset *d = mem_alloc(sizeof *d);
+    struct dataset_own *own = mem_alloc(sizeof *own);
     *d = *parts;
-    d->own = mem_alloc(sizeof(struct dataset_own));
+    own->borrowed = borrowed;
+    d->own = own;
     d->name = mem_string(parts->name ? parts->name : "");
     d->licence = mem_string(parts->licence ? parts->licence : "");
     d->source = mem_string(parts->source ? parts->source : "");
@@ -126,6 +128,20 @@ int dataset_from_memory(struct dataset **out, const struct dataset *parts)
     return 0;
 }
 
+int dataset_from_memory(struct dataset **out, const struct dataset *parts)
+{
+    return make(out, parts, false);
+}
+
+int dataset_borrow(struct dataset **out, const struct dataset *parts)
+{
+    struct dataset d = *parts;
+    d.class_names = d.user_names = d.class_groups = NULL;
+    d.class_split = NULL;
+    d.columns = NULL;
+    return make(out, &d, true);
+}
+
 static void release_names(char **names, int n)
 {
     for (int i = 0; names && i < n; i++)
@@ -133,12 +149,12 @@ static void release_names(char **names, int n)
     free(names);
 }
 
-/* An array is either inside a mapped file or from malloc. */
+/* An array is inside a mapped file, from malloc, or somebody else's. */
 static void release_array(struct dataset_own *own, int which, const void *array)
 {
     if (own && own->file[which].map.at)
         npy_close(&own->file[which]);
-    else
+    else if (!own || !own->borrowed)
         free((void *)(uintptr_t)array);
 }
 

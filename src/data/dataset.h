@@ -58,6 +58,12 @@ void dataset_close(struct dataset *d); /* NULL is fine */
  * copied and may be NULL; path, sha256 and own are not read. */
 int dataset_from_memory(struct dataset **out, const struct dataset *parts);
 
+/* The same of arrays that are borrowed and outlive it; lists of names are not read. */
+int dataset_borrow(struct dataset **out, const struct dataset *parts);
+
+/* What there is to say of it. */
+int dataset_describe(const struct dataset *d, struct mete_data_info *out);
+
 /* Writes `d` as the folder `dir`, under a new name that is renamed when complete.
  * An existing dataset is refused unless `force`. */
 int dataset_write(const char *dir, const struct dataset *d, bool force);

@@ -10,6 +10,7 @@ enum { OWN_X, OWN_Y, OWN_USER, OWN_PART, OWN_ARRAYS };
 struct dataset_own {
     struct npy file[OWN_ARRAYS];  /* not open: the array is from malloc */
     char generated[CONTENT_SIZE]; /* the word for its content, or "" */
+    bool borrowed;                /* the arrays are somebody else's */
 };
 
 /* Opens a folder without the answers in it. */

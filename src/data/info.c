@@ -83,6 +83,15 @@ static void describe(const struct dataset *d, struct mete_data_info *out)
         out->split_classes[d->class_split[k]]++;
 }
 
+int dataset_describe(const struct dataset *d, struct mete_data_info *out)
+{
+    if (strlen(d->path) >= sizeof out->path)
+        return fail(METE_EINVAL, "the folder of %.60s has a name of more than %zu bytes", d->name,
+                    sizeof out->path - 1);
+    describe(d, out);
+    return 0;
+}
+
 int mete_data_info(const char *name, struct mete_data_info *out)
 {
     NUMBER_LOCALE;
@@ -90,11 +99,7 @@ int mete_data_info(const char *name, struct mete_data_info *out)
     int err = dataset_find(&d, name);
     if (err)
         return err;
-    if (strlen(d->path) < sizeof out->path)
-        describe(d, out);
-    else
-        err = fail(METE_EINVAL, "the folder of %.60s has a name of more than %zu bytes", d->name,
-                   sizeof out->path - 1);
+    err = dataset_describe(d, out);
     dataset_close(d);
     return err;
 }

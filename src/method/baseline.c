@@ -258,9 +258,34 @@ static int predict(void *state, int tasks, const struct items *query, const stru
 
 /* ---- saving ---- */
 
+/* What it became for the one task: `each` doubles, of which NEAREST and the regressions make use.
+ */
+static int save_adapted(const struct baseline *b, struct tensors *out)
+{
+    int64_t len = (int64_t)b->each;
+    if (b->tasks < 1)
+        return fail(METE_EINVAL, "the baseline was not adapted");
+    memcpy(tensors_add(out, "adapted", DTYPE_F64, 1, &len), b->adapted, b->each * sizeof(double));
+    return 0;
+}
+
+static int load_adapted(struct baseline *b, const struct tensors *in)
+{
+    const struct ndarray *a = tensors_find(in, "adapted");
+    int64_t len = (int64_t)b->each;
+    if (!a || ndarray_check(a, "adapted", DTYPE_SET(DTYPE_F64), 1, &len))
+        return fail(METE_EFORMAT, "it holds no adapted baseline");
+    b->adapted = mem_grow(b->adapted, b->each, sizeof *b->adapted);
+    b->tasks = 1;
+    memcpy(b->adapted, a->data, a->bytes);
+    return 0;
+}
+
 static int save(void *state, enum learner_part part, struct tensors *out)
 {
     struct baseline *b = state;
+    if (part == LEARNER_ADAPTED)
+        return save_adapted(b, out);
     if (part == LEARNER_MODEL) {
         fit(b);
         float *to = tensors_add(out, "baseline", DTYPE_F32, 1, &(int64_t){(int64_t)b->len});
@@ -300,6 +325,8 @@ static int load_bought(struct baseline *b, const struct ndarray *a)
 static int load(void *state, enum learner_part part, const struct tensors *in)
 {
     struct baseline *b = state;
+    if (part == LEARNER_ADAPTED)
+        return load_adapted(b, in);
     const struct ndarray *a = tensors_find(in, part == LEARNER_MODEL ? "baseline" : "bought");
     if (!a)
         return fail(METE_EFORMAT, "it holds no baseline");

@@ -212,6 +212,17 @@ struct images engine_images(const struct dataset *d)
                            .shift = d->shift};
 }
 
+int engine_show(struct engine *e, struct images images)
+{
+    int err = lockstep_settle(e);
+    if (err)
+        return err;
+    e->k->images_close(e->dev, &e->images);
+    e->images = images;
+    e->pixels = images.data;
+    return e->k->images_open(e->dev, &e->images);
+}
+
 static void choose_optimiser(struct engine *e, const struct outer_settings *s)
 {
     const struct method_ops *ops = e->method->ops;

@@ -33,6 +33,11 @@ struct engine_spec {
 };
 
 struct images engine_images(const struct dataset *d); /* of a dataset; borrows its data */
+/* Other images, of the same shape. */
+int engine_show(struct engine *e, struct images images);
+/* Gives every batch norm the mean and the variance of n images (frozen.c), for net.bn=running.
+ * Nothing where the net has none, or keeps running averages. */
+int engine_freeze(struct engine *e, const int32_t *items, int n);
 int engine_open(struct engine **out, const struct engine_spec *spec);
 void engine_close(struct engine *e); /* NULL is fine */
 

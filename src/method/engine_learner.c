@@ -307,22 +307,23 @@ static int cluster(void *state, int tasks, struct clustering *c)
 
 /* ---- weights ---- */
 
+static float *add_tensor(struct tensors *out, const struct net_tensor *t)
+{
+    const int64_t shape[4] = {t->shape[0], t->shape[1], t->shape[2], t->shape[3]};
+    return tensors_add(out, t->name, DTYPE_F32, t->dims, shape);
+}
+
 /* The model: weights by PyTorch's names, so that a state_dict loads. */
 static void save_model(struct engine *e, struct tensors *out)
 {
     struct net_tensor t[NET_TENSORS_MAX];
     int n = net_tensors(&e->net, t);
-    for (int i = 0; i < n; i++) {
-        const int64_t shape[4] = {t[i].shape[0], t[i].shape[1], t[i].shape[2], t[i].shape[3]};
-        engine_get(e, ENGINE_THETA, &t[i],
-                   tensors_add(out, t[i].name, DTYPE_F32, t[i].dims, shape));
-    }
+    for (int i = 0; i < n; i++)
+        engine_get(e, ENGINE_THETA, &t[i], add_tensor(out, &t[i]));
 }
 
-static int load_model(struct engine *e, const struct tensors *in)
+static int check_model(const struct net_tensor *t, int n, const struct tensors *in)
 {
-    struct net_tensor t[NET_TENSORS_MAX];
-    int n = net_tensors(&e->net, t);
     for (int i = 0; i < n; i++) {
         const int64_t shape[4] = {t[i].shape[0], t[i].shape[1], t[i].shape[2], t[i].shape[3]};
         const struct ndarray *a = tensors_find(in, t[i].name);
@@ -332,9 +333,47 @@ static int load_model(struct engine *e, const struct tensors *in)
         if (err)
             return err;
     }
-    for (int i = 0; i < n; i++)
-        engine_put(e, ENGINE_THETA, &t[i], tensors_find(in, t[i].name)->data);
     return 0;
+}
+
+static int load_model(struct engine *e, const struct tensors *in)
+{
+    struct net_tensor t[NET_TENSORS_MAX];
+    int n = net_tensors(&e->net, t), err = check_model(t, n, in);
+    for (int i = 0; i < n && !err; i++)
+        engine_put(e, ENGINE_THETA, &t[i], tensors_find(in, t[i].name)->data);
+    return err;
+}
+
+/* The weights of the one task there is, by the same names. */
+static int save_adapted(struct engine *e, struct tensors *out)
+{
+    struct net_tensor t[NET_TENSORS_MAX];
+    int n = net_tensors(&e->net, t);
+    if (e->models.tasks != 1)
+        return fail(METE_EINVAL, "a model adapted to %d tasks cannot be saved", e->models.tasks);
+    for (int i = 0; i < n; i++)
+        e->k->unpack(e->dev, &e->net.layer[t[i].layer], t[i].which, weights_of(e, 0).at,
+                     add_tensor(out, &t[i]));
+    return e->k->sync(e->dev);
+}
+
+static int load_adapted(struct engine *e, const struct tensors *in)
+{
+    struct net_tensor t[NET_TENSORS_MAX];
+    size_t bytes = e->net.len * e->k->elem;
+    int n = net_tensors(&e->net, t), err = check_model(t, n, in);
+    if (!err)
+        err = reserve(e, bytes, &e->models.adapted, &e->models.adapted_bytes);
+    if (err)
+        return err;
+    keep_support(e, 1, &(struct items){0});
+    e->models.moved = true;
+    e->k->zero(e->dev, e->models.adapted, bytes);
+    for (int i = 0; i < n; i++)
+        e->k->pack(e->dev, &e->net.layer[t[i].layer], t[i].which, tensors_find(in, t[i].name)->data,
+                   e->models.adapted);
+    return e->k->sync(e->dev);
 }
 
 /* The optimiser: Adam's two moments, each all tensors as one row, and the steps taken. */
@@ -387,13 +426,17 @@ static int load_training(struct engine *e, const struct tensors *in)
 
 static int save(void *state, enum learner_part part, struct tensors *out)
 {
+    if (part == LEARNER_ADAPTED)
+        return save_adapted(state, out);
     part == LEARNER_MODEL ? save_model(state, out) : save_training(state, out);
     return 0;
 }
 
 static int load(void *state, enum learner_part part, const struct tensors *in)
 {
-    return part == LEARNER_MODEL ? load_model(state, in) : load_training(state, in);
+    return part == LEARNER_MODEL      ? load_model(state, in)
+           : part == LEARNER_TRAINING ? load_training(state, in)
+                                      : load_adapted(state, in);
 }
 
 /* ---- the table ---- */
@@ -411,6 +454,16 @@ static int loss(void *state, bool restart, double *mean)
 static void close_engine(void *state)
 {
     engine_close(state);
+}
+
+static int show(void *state, const struct dataset *data)
+{
+    return engine_show(state, engine_images(data));
+}
+
+static int freeze(void *state, const int32_t *items, int n)
+{
+    return engine_freeze(state, items, n);
 }
 
 static bool finite_engine(void *state)
@@ -443,6 +496,8 @@ static const struct learner_ops engine_ops = {
     .load = load,
     .close = close_engine,
     .cluster = cluster,
+    .show = show,
+    .freeze = freeze,
     .finite = finite_engine,
     .wait = wait_engine,
     .leave = leave_engine,

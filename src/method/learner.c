@@ -145,7 +145,20 @@ int learner_save(struct learner *l, enum learner_part part, struct tensors *out)
 
 int learner_load(struct learner *l, enum learner_part part, const struct tensors *in)
 {
-    return l->ops->load(l->state, part, in);
+    int err = l->ops->load(l->state, part, in);
+    if (!err && part == LEARNER_ADAPTED)
+        l->adapted = 1;
+    return err;
+}
+
+int learner_show(struct learner *l, const struct dataset *data)
+{
+    return l->ops->show ? l->ops->show(l->state, data) : 0;
+}
+
+int learner_freeze(struct learner *l, const int32_t *items, int n)
+{
+    return l->ops->freeze && n > 0 ? l->ops->freeze(l->state, items, n) : 0;
 }
 
 bool learner_finite(struct learner *l)

@@ -43,9 +43,10 @@ struct predicted {
     bool clusters;         /* learner_cluster will ask for them */
 };
 
-/* What is saved of a learner: what adapts and predicts (a model file holds it), or all else that
- * training needs to continue (the optimiser's state). */
-enum learner_part { LEARNER_MODEL, LEARNER_TRAINING };
+/* What is saved of a learner: what adapts and predicts (a model file holds it); all else that
+ * training needs to continue (the optimiser's state); or, where the last adapt was to one task,
+ * what it became. */
+enum learner_part { LEARNER_MODEL, LEARNER_TRAINING, LEARNER_ADAPTED };
 
 /* What a learner computes where its data are.  The rest is made of its probabilities and
  * representations here. */
@@ -78,8 +79,14 @@ struct learner_ops {
     /* Optional: NULL where the remark holds. */
     int (*cluster)(void *state, int tasks, struct clustering *c); /* without LEARNER_CLUSTERS */
     bool (*finite)(void *state); /* it cannot tell whether its weights are finite */
-    int (*wait)(void *state);    /* step returns when the work is done */
-    void (*leave)(void *state);  /* nobody waits for its next step */
+    /* Its items are those of `data` from now on, of the same shape: it reads the dataset that it
+     * was opened with anew in each call. */
+    int (*show)(void *state, const struct dataset *data);
+    /* Takes the statistics of n items that predictions will be made with, one item at a time, under
+     * net.bn=running: it has none. */
+    int (*freeze)(void *state, const int32_t *items, int n);
+    int (*wait)(void *state);   /* step returns when the work is done */
+    void (*leave)(void *state); /* nobody waits for its next step */
     double (*flops)(const void *state, int support, int query); /* of training on a task: unknown */
 };
 
@@ -119,6 +126,8 @@ int learner_predict(struct learner *l, int tasks, const struct items *query,
 int learner_cluster(struct learner *l, int tasks, struct clustering *c);
 int learner_save(struct learner *l, enum learner_part part, struct tensors *out);
 int learner_load(struct learner *l, enum learner_part part, const struct tensors *in);
+int learner_show(struct learner *l, const struct dataset *data);
+int learner_freeze(struct learner *l, const int32_t *items, int n);
 bool learner_finite(struct learner *l); /* no NaN or infinity in the weights, as far as known */
 int learner_wait(struct learner *l);    /* until all steps are done */
 void learner_leave(struct learner *l);  /* no more steps for now: others need not wait for it */

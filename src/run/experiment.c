@@ -1,5 +1,7 @@
 /* experiment.c - opening what a run needs, training, testing, gathering results. */
 #include "run/experiment.h"
+#include "run/card.h"
+#include "run/freeze.h"
 #include "run/identity.h"
 #include "run/model.h"
 #include "base/error.h"
@@ -290,19 +292,33 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     return err;
 }
 
-static int write_models(const struct trainer *t, const struct tensors *last,
-                        const struct settings *settings, const char *folder)
+/* Settings, and what the model takes. */
+static int write_model(const struct experiment *x, const struct tensors *model, const char *frozen,
+                       const struct settings *settings, const char *folder, const char *name)
 {
     char path[4096];
+    struct card_text card;
     int n = 0;
     struct safetensors_pair *meta = settings_pairs(settings, &n);
-    snprintf(path, sizeof path, "%s/best.safetensors", folder);
-    int err = model_write(path, &t->best, meta, n);
-    snprintf(path, sizeof path, "%s/last.safetensors", folder);
-    if (!err)
-        err = model_write(path, last, meta, n);
+    card_write(&card, x->data, tasks_ways(x->train), tasks_are_users(x->train), frozen);
+    meta = mem_grow(meta, (size_t)(n + card.n), sizeof *meta);
+    memcpy(meta + n, card.pairs, (size_t)card.n * sizeof *meta);
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
+    int err = model_write(path, model, meta, n + card.n);
+    card_text_release(&card);
     free(meta);
     return err;
+}
+
+static int write_models(struct experiment *x, struct trainer *t, struct tensors *last,
+                        const struct settings *settings, const char *folder)
+{
+    char frozen[FREEZE_TEXT];
+    int err = freeze_models(x, t, last, frozen);
+    const char *of = *frozen ? frozen : NULL;
+    if (!err)
+        err = write_model(x, &t->best, of, settings, folder, "best");
+    return err ? err : write_model(x, last, of, settings, folder, "last");
 }
 
 /* The best model, then the last, on the test tasks of every number of shots. */
@@ -421,7 +437,7 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
     if (!err)
         err = learner_save(x.learner, LEARNER_MODEL, &last);
     if (!err && o->folder)
-        err = write_models(&t, &last, settings, o->folder);
+        err = write_models(&x, &t, &last, settings, o->folder);
     if (!err)
         err = test_models(&x, &t, &last, out);
     if (!err)

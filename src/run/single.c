@@ -225,42 +225,12 @@ static int check_data(const char *path, const struct settings *s)
     return err;
 }
 
-/* The settings a model file was trained with, as assignments; *n of them. */
-static int settings_of_model(const char *path, char ***out, int *n)
+static int settings_of_model(const char *path, struct settings *out)
 {
     struct safetensors *f = NULL;
-    struct setup s;
     int err = safetensors_open(&f, path);
-    if (err)
-        return err;
-    const char *method = safetensors_meta(f, "method"), *bench = safetensors_meta(f, "bench");
-    if (!method || !bench)
-        err = fail(METE_EFORMAT, "%s: is not a model of mete's: it does not say how it was trained",
-                   path);
     if (!err)
-        err = setup_open(&s, method, safetensors_meta(f, "net"), safetensors_meta(f, "labels"));
-    if (!err) {
-        static const char *const names[] = {"bench", "method", "labels", "net", "seed"};
-        *out = mem_array(1024, sizeof **out);
-        for (int i = 0; i < 5; i++)
-            if (safetensors_meta(f, names[i]))
-                (*out)[(*n)++] = mem_print("%s=%s", names[i], safetensors_meta(f, names[i]));
-        for (int i = 0; i < s.set.sections; i++)
-            for (const struct param *row = s.set.section[i].table; row->name && *n < 1000; row++) {
-                char key[128];
-                param_key(&s.set.section[i], row, key, sizeof key);
-                const char *value = safetensors_meta(f, key), *before = setting_before(key);
-                char now[PARAM_TEXT_SIZE + 16];
-                param_text(row, s.set.section[i].state, now, sizeof now); /* the default */
-                if (!value && strcmp(key, "test.holdout") == 0)
-                    value = safetensors_meta(f, "task.holdout"); /* was one setting */
-                if (!value && before && strcmp(before, now) != 0)
-                    value = before;
-                if (value)
-                    (*out)[(*n)++] = mem_print("%s=%s", key, value);
-            }
-        setup_close(&s);
-    }
+        err = model_settings(f, out);
     safetensors_close(f);
     return err;
 }
@@ -339,17 +309,13 @@ int mete_eval(const struct mete_eval_options *o)
     NUMBER_LOCALE;
     struct shelf *shelf = NULL;
     struct settings s = {0};
-    char **given = NULL;
-    int n = 0;
-    int err = settings_of_model(o->model, &given, &n);
+    struct settings given = {0};
+    int err = settings_of_model(o->model, &given), n = given.n;
     if (err)
         return err;
     struct config_given *names = mem_array((size_t)n + 1, sizeof *names);
-    for (int i = 0; i < n; i++) {
-        char *equals = strchr(given[i], '=');
-        *equals = '\0';
-        names[i] = (struct config_given){given[i], equals + 1, o->model};
-    }
+    for (int i = 0; i < n; i++)
+        names[i] = (struct config_given){given.at[i].key, given.at[i].value, o->model};
     if (o->bench)
         names[0] = (struct config_given){"bench", o->bench, ""};
     err = shelf_open(&shelf);
@@ -359,10 +325,8 @@ int mete_eval(const struct mete_eval_options *o)
         err = check_data(o->model, &s);
     if (!err)
         err = eval_model(o, shelf, &s);
-    for (int i = 0; i < n; i++)
-        free(given[i]);
-    free(given);
     free(names);
+    settings_release(&given);
     settings_release(&s);
     shelf_close(shelf);
     return err;

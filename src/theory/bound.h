@@ -6,7 +6,7 @@
 #ifndef THEORY_BOUND_H
 #define THEORY_BOUND_H
 
-#include "mete.h"
+#include "mete_theory.h"
 
 /* The c of "step sizes at most c/t": the one given, or lr * steps. */
 double bound_step_constant(const struct mete_sgm *a);

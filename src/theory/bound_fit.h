@@ -2,7 +2,7 @@
 #ifndef THEORY_BOUND_FIT_H
 #define THEORY_BOUND_FIT_H
 
-#include "mete.h"
+#include "mete_theory.h"
 
 struct store;
 

@@ -10,6 +10,7 @@
 #ifndef THEORY_FIELD_H
 #define THEORY_FIELD_H
 
+#include "mete_theory.h"
 #include "method/engine.h"
 #include "run/setup.h"
 

@@ -6,6 +6,7 @@
  */
 #include "run/sweep.h"
 
+#include "mete_theory.h"
 #include "base/error.h"
 #include "base/jsonw.h"
 #include "base/number.h"
