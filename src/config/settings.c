@@ -31,10 +31,20 @@ const char *settings_get(const struct settings *s, const char *key)
 const char *setting_before(const char *key)
 {
     static const char *const later[][2] = {
-        {"method.absent", "origin"}, {"train.relabel", "no"}, {"train.resplit", "no"},
-        {"train.remix", "no"},       {"train.patience", "0"}, {"data.folds", "0"},
-        {"data.fold", "0"},          {"inner.prox", "0"},     {"test.labels", ""},
-        {"test.repeats", "1"},       {"test.holdout", "0.2"}, {"test.keep", "always"},
+        {"method.absent", "origin"},
+        {"train.relabel", "no"},
+        {"train.resplit", "no"},
+        {"train.remix", "no"},
+        {"train.patience", "0"},
+        {"data.folds", "0"},
+        {"data.fold", "0"},
+        {"inner.prox", "0"},
+        {"test.labels", ""},
+        {"test.repeats", "1"},
+        {"test.holdout", "0.2"},
+        {"test.keep", "always"},
+        {"method.objective", "heldout"},
+        {"method.blend_labels", "100"},
     };
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(key, later[i][0]) == 0)

@@ -340,7 +340,7 @@ struct run_step engine_run(const struct engine *e)
 {
     struct adam adam = adam_of(e);
     const struct method_ops *ops = e->method->ops;
-    bool leaves_out = ops->leaves_out && ops->leaves_out(e->method);
+    enum leave_out leaves_out = ops->leaves_out ? ops->leaves_out(e->method) : LEAVE_NONE;
     return (struct run_step){e->seed, adam_rates(&adam, e->steps + 1), leaves_out};
 }
 

@@ -8,14 +8,22 @@
  * lost that way flows to theta(0) at once.  With first_order the
  * second derivatives are dropped (FOMAML).
  *
+ * That loss estimates the transfer risk by held-out labels (the paper's L_Q).  method.objective
+ * may make it the loss on all labels of a task after adapting to all of them (L_emp, the objective
+ * of Reptile), or a mixture of the two, which the paper's appendix D names as the next to try.
+ *
  * Defaults: the paper's appendix C.2 (5 steps of 0.01, 10 at test time).
  */
 #include "method/inner.h"
 
+enum objective { HELDOUT, EMPIRICAL, BLEND };
+
 struct maml {
     struct inner inner;
     bool first_order;
-    int absent; /* enum absent */
+    int absent;    /* enum absent */
+    int objective; /* enum objective */
+    double blend_labels;
 };
 
 static const struct param params[] = {
@@ -23,52 +31,137 @@ static const struct param params[] = {
     PARAM_CHOICE_ROW(struct maml, absent, "absent", "origin|left-out", ABSENT_LEFT_OUT,
                      "a class without support: its query points are in the training loss like any "
                      "others (origin, as the same setting of ProtoNets), or left out of it"),
+    PARAM_CHOICE_ROW(struct maml, objective, "objective", "heldout|empirical|blend", HELDOUT,
+                     "train for the loss on the query after adapting to the support; for the loss "
+                     "on all labels after adapting to all of them; or for both, the second the "
+                     "more, the more labels a task has"),
+    PARAM_REAL_ROW(struct maml, blend_labels, "blend_labels", 100, 0, 1e9,
+                   "objective=blend: labels of a task at which both losses count the same"),
     INNER_PARAMS(struct maml, 5, 0.01, 10),
     {0},
 };
+
+/* What adapting to some labels and then scoring others takes: one term of the objective. */
+struct term {
+    struct inner_loop w;
+    struct pass query;
+    struct tangent tangent;
+    struct vec grad, hv, tether;
+    double prox; /* times the inner rate */
+    int first;   /* where the query starts in its pass */
+};
+
+/* Adapts to the support and scores the query; or, of `all` labels, adapts to them and scores
+ * them. */
+static void term_take(struct term *t, struct worker *worker, const struct maml *s,
+                      const struct task_batch *f, bool all, struct vec theta, struct vec grad)
+{
+    int tasks = f->support.tasks;
+    bool second = !s->first_order, shuffled = s->inner.batching == 1;
+    struct batch learned = all ? f->both : f->support;
+    *t = (struct term){.grad = grad, .prox = s->inner.lr * s->inner.prox};
+    inner_loop_take(&t->w, worker, &s->inner, learned, s->inner.steps, second, shuffled, theta);
+    if (all) {
+        pass_take(&t->query, worker, f->both, NULL);
+        t->query.norm.no_tangents = true;
+        t->query.labels = f->both_label;
+        t->first = f->support.n;
+    } else {
+        t->first = query_pass_take(&t->query, worker, f);
+    }
+    if (second) {
+        tangent_take(&t->tangent, worker, &learned);
+        t->hv = vector_take(worker, tasks);
+        t->tether = t->prox > 0 ? vector_take(worker, tasks) : t->hv;
+    }
+    if (shuffled) {
+        t->w.index = f->inner_index;
+        t->w.label = f->inner_label;
+    } else {
+        t->w.index = all ? f->both_index : f->support_index;
+        t->w.label = all ? f->both_label : f->support_label;
+    }
+}
+
+/* From the gradient at the adapted weights to that at theta(0). */
+static void walk_back(struct term *t, struct worker *worker, const struct inner *s)
+{
+    const struct net *net = worker->net;
+    int tasks = t->query.batch.tasks;
+    struct vec grad = t->grad;
+    if (t->prox > 0)
+        net->k->zero(worker->dev, t->tether.at, (size_t)tasks * net->len * net->k->elem);
+    for (int i = s->steps - 1; i >= 0; i--) {
+        pass_hvp(&t->w.pass[i], worker, &t->tangent, t->w.theta[i], grad, t->hv);
+        if (t->prox > 0 && i > 0) {
+            net->k->axpy(worker->dev, tasks, net->trained, t->tether, t->tether, t->prox, grad);
+            net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -t->prox, grad);
+        }
+        net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -s->lr, t->hv);
+    }
+    if (t->prox > 0)
+        net->k->axpy(worker->dev, tasks, net->trained, grad, grad, 1, t->tether);
+}
+
+static void term_grad(struct term *t, struct worker *worker, const struct maml *s,
+                      const struct task_batch *f, bool all)
+{
+    struct vec adapted = t->w.theta[s->inner.steps];
+    inner_loop_run(&t->w, worker, &s->inner, s->inner.steps, f->images);
+    if (all) {
+        pass_gather(&t->query, worker, f->images, f->both_index);
+        pass_forward(&t->query, worker, adapted);
+        pass_xent(&t->query, worker);
+    } else {
+        query_pass_forward(&t->query, worker, f, adapted);
+    }
+    pass_backward(&t->query, worker, adapted, t->grad);
+    if (!s->first_order)
+        walk_back(t, worker, &s->inner);
+}
+
+static void predict_with(struct prediction *out, const struct term *t)
+{
+    *out =
+        (struct prediction){out->wanted, t->query, t->first, t->query.probs, NULL, t->query.loss};
+}
+
+/* One task at a time (maml_host_only): (1 - w) heldout + w empirical, w = n / (n + blend_labels)
+ * of a task with n labels.  The loss that is told is the held-out one. */
+static void blend_grad(struct worker *worker, const struct maml *s, const struct task_batch *f,
+                       struct vec theta, struct vec grad, struct prediction *out)
+{
+    const struct net *net = worker->net;
+    struct term heldout, empirical;
+    struct vec more = vector_take(worker, f->both.tasks);
+    term_take(&heldout, worker, s, f, false, theta, grad);
+    term_take(&empirical, worker, s, f, true, theta, more);
+    predict_with(out, &heldout);
+    if (!worker->mem.base)
+        return;
+    double n = f->both.n, weight = n / (n + s->blend_labels);
+    term_grad(&heldout, worker, s, f, false);
+    term_grad(&empirical, worker, s, f, true);
+    net->k->axpy(worker->dev, f->both.tasks, net->len, more, more, -1, grad);
+    net->k->axpy(worker->dev, f->both.tasks, net->len, grad, grad, weight, more);
+}
 
 static void maml_meta_grad(const struct method *m, struct worker *worker,
                            const struct task_batch *f, int ways, struct vec theta, struct vec grad,
                            struct prediction *out)
 {
     const struct maml *s = m->state;
-    const struct net *net = worker->net;
-    int steps = s->inner.steps, tasks = f->support.tasks;
-    bool second = !s->first_order, shuffled = s->inner.batching == 1;
-    struct inner_loop w;
-    struct pass query;
-    struct tangent tangent;
-    struct vec hv = {0}, tether = {0};
-    double prox = s->inner.lr * s->inner.prox;
+    bool all = s->objective == EMPIRICAL;
+    struct term t;
     (void)ways;
-    inner_loop_take(&w, worker, &s->inner, f->support, steps, second, shuffled, theta);
-    int first = query_pass_take(&query, worker, f);
-    if (second) {
-        tangent_take(&tangent, worker, &f->support);
-        hv = vector_take(worker, tasks);
-        tether = prox > 0 ? vector_take(worker, tasks) : hv;
-    }
-    *out = (struct prediction){out->wanted, query, first, query.probs, NULL, query.loss};
-    if (!worker->mem.base)
+    if (s->objective == BLEND) {
+        blend_grad(worker, s, f, theta, grad, out);
         return;
-
-    w.index = shuffled ? f->inner_index : f->support_index;
-    w.label = shuffled ? f->inner_label : f->support_label;
-    inner_loop_run(&w, worker, &s->inner, steps, f->images);
-    query_pass_forward(&query, worker, f, w.theta[steps]);
-    pass_backward(&query, worker, w.theta[steps], grad);
-    if (second && prox > 0)
-        net->k->zero(worker->dev, tether.at, (size_t)tasks * net->len * net->k->elem);
-    for (int i = steps - 1; second && i >= 0; i--) {
-        pass_hvp(&w.pass[i], worker, &tangent, w.theta[i], grad, hv);
-        if (prox > 0 && i > 0) {
-            net->k->axpy(worker->dev, tasks, net->trained, tether, tether, prox, grad);
-            net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -prox, grad);
-        }
-        net->k->axpy(worker->dev, tasks, net->trained, grad, grad, -s->inner.lr, hv);
     }
-    if (second && prox > 0)
-        net->k->axpy(worker->dev, tasks, net->trained, grad, grad, 1, tether);
+    term_take(&t, worker, s, f, all, theta, grad);
+    predict_with(out, &t);
+    if (worker->mem.base)
+        term_grad(&t, worker, s, f, all);
 }
 
 static void maml_adapt(const struct method *m, struct worker *worker, const struct task_batch *f,
@@ -89,24 +182,46 @@ static void maml_cost(const struct method *m, const struct batch_shape *shape, d
                       double *hvp)
 {
     const struct maml *s = m->state;
-    *both = (double)s->inner.steps * shape->support + shape->query;
-    *hvp = s->first_order ? 0 : (double)s->inner.steps * shape->support;
+    double all = shape->support + shape->query, steps = s->inner.steps, learned = 0;
+    *both = 0;
+    if (s->objective != EMPIRICAL) {
+        *both += steps * shape->support + shape->query;
+        learned += shape->support;
+    }
+    if (s->objective != HELDOUT) {
+        *both += (steps + 1) * all;
+        learned += all;
+    }
+    *hvp = s->first_order ? 0 : steps * learned;
 }
 
 static const char *maml_host_only(const struct method *m)
 {
-    return inner_host_only(&((const struct maml *)m->state)->inner);
+    const struct maml *s = m->state;
+    return s->objective == BLEND ? "method.objective=blend" : inner_host_only(&s->inner);
 }
 
-static bool maml_leaves_out(const struct method *m)
+static const char *maml_unfit(const struct method *m)
 {
-    return ((const struct maml *)m->state)->absent == ABSENT_LEFT_OUT;
+    const struct maml *s = m->state;
+    return s->objective == BLEND && s->inner.batching == 1
+               ? "method.objective=blend adapts twice, to other labels each time, and "
+                 "inner.batching=shuffled is for one: use inner.batching=full"
+               : NULL;
+}
+
+/* Adapting to all labels, no class with any is absent. */
+static enum leave_out maml_leaves_out(const struct method *m)
+{
+    const struct maml *s = m->state;
+    bool none = s->absent != ABSENT_LEFT_OUT || s->objective == EMPIRICAL;
+    return none ? LEAVE_NONE : s->objective == BLEND ? LEAVE_QUERY : LEAVE_ALL;
 }
 
 static int maml_shuffled(const struct method *m, bool *both)
 {
     const struct maml *s = m->state;
-    *both = false;
+    *both = s->objective == EMPIRICAL;
     return s->inner.batching == 1 ? s->inner.steps : 0;
 }
 
@@ -125,4 +240,5 @@ const struct method_ops method_maml = {
     .shuffled = maml_shuffled,
     .leaves_out = maml_leaves_out,
     .host_only = maml_host_only,
+    .unfit = maml_unfit,
 };

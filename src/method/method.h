@@ -49,6 +49,10 @@ struct prediction {
 
 enum outer { OUTER_ADAM, OUTER_SGD };
 
+/* Where query points of absent classes come without their label: nowhere, in the query, or also
+ * where support and query are one batch. */
+enum leave_out { LEAVE_NONE, LEAVE_QUERY, LEAVE_ALL };
+
 /* Slots get their memory from worker->mem.  While worker->mem.base is NULL they are
  * only being measured: they take what they will take, and return. */
 struct method_ops {
@@ -95,9 +99,12 @@ struct method_ops {
     /* A setting that needs kernels.host, or NULL.  NULL: there is none. */
     const char *(*host_only)(const struct method *m);
 
-    /* Whether query points of classes that the support does not have are no part of the loss:
-     * they come without their label.  NULL: they are. */
-    bool (*leaves_out)(const struct method *m);
+    /* Whether query points of classes that the support does not have are no part of the loss.
+     * NULL: they are. */
+    enum leave_out (*leaves_out)(const struct method *m);
+
+    /* Why its settings do not go together, as a sentence, or NULL.  NULL: any do. */
+    const char *(*unfit)(const struct method *m);
 
     /* A learner of its own that needs no engine (baseline.c): then nothing above but the names and
      * params is looked at.  NULL: the engine runs the method. */
@@ -108,6 +115,7 @@ struct method_ops {
 const struct method_ops *method_at(int i); /* NULL past the last */
 int method_find(const struct method_ops **out, const char *name);
 int method_open(struct method *m, const char *name); /* with its defaults */
+int method_check(const struct method *m);            /* METE_EINVAL where it is unfit */
 void method_close(struct method *m);                 /* a zeroed one is fine */
 
 /* The query pass of a net with a head, as net.bn asks: by its own statistics, by

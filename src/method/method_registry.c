@@ -50,6 +50,12 @@ int method_open(struct method *m, const char *name)
     return 0;
 }
 
+int method_check(const struct method *m)
+{
+    const char *why = m->ops->unfit ? m->ops->unfit(m) : NULL;
+    return why ? fail(METE_EINVAL, "%s", why) : 0;
+}
+
 void method_close(struct method *m)
 {
     if (m->ops)

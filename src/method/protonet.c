@@ -186,9 +186,10 @@ static const char *protonet_host_only(const struct method *m)
     return settings[protonet_prior(m)];
 }
 
-static bool protonet_leaves_out(const struct method *m)
+static enum leave_out protonet_leaves_out(const struct method *m)
 {
-    return ((const struct protonet *)m->state)->absent == ABSENT_LEFT_OUT;
+    bool leaves = ((const struct protonet *)m->state)->absent == ABSENT_LEFT_OUT;
+    return leaves ? LEAVE_ALL : LEAVE_NONE;
 }
 
 static bool protonet_one_pass(const struct method *m)

@@ -93,21 +93,23 @@ static void leave_out(int32_t *label, int n, const struct items *support)
 }
 
 static void put_query(int32_t *index, int32_t *label, const struct labelled_task *e, int n,
-                      bool leaves_out)
+                      enum leave_out leaves_out)
 {
     put(index, label, &e->query, n);
-    if (leaves_out)
+    if (leaves_out != LEAVE_NONE)
         leave_out(label, n, &e->support);
 }
 
 static void put_both(int32_t *index, int32_t *label, int32_t *query_label,
-                     const struct labelled_task *e, int n, bool leaves_out)
+                     const struct labelled_task *e, int n, enum leave_out leaves_out)
 {
     int ns = e->support.n;
     put(index, label, &e->support, ns);
     put_query(index + ns, label + ns, e, n - ns, leaves_out);
     for (int i = 0; i < n; i++)
         query_label[i] = i < ns ? -1 : label[i];
+    if (leaves_out == LEAVE_QUERY)
+        put(index + ns, label + ns, &e->query, n - ns);
 }
 
 /* The released code's inner batches: the indices 0..n*steps-1 mod n, shuffled over

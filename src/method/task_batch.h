@@ -12,7 +12,7 @@ void task_batch_take(struct task_batch *f, struct worker *worker, const struct b
 struct run_step {
     uint64_t seed;
     struct adam_rates rates; /* of its step */
-    bool leaves_out;         /* method_ops.leaves_out */
+    enum leave_out leaves_out;
 };
 /* Fills it with `shape->tasks` labelled tasks, none larger than the shape, of runs that have `each`
  * of them. */

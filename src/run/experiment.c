@@ -126,6 +126,8 @@ int experiment_open_tasks(struct experiment *x)
     if (!err)
         err = tasks_check(x->train, SPLIT_TRAIN);
     const struct method *method = &x->setup.method;
+    if (!err)
+        err = method_check(method);
     if (!err && method->ops->same_classes && !tasks_are_users(x->train))
         err = fail(METE_EINVAL,
                    "method %s is one model for all: tasks of %s have different classes, which it "

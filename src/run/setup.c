@@ -113,6 +113,9 @@ int setup_engine(const struct setup *s, const char *device, int threads, struct 
     if (s->method.ops->open)
         return fail(METE_EINVAL, "method %s is a baseline: it has no meta-gradient",
                     s->method.ops->name);
+    int err = method_check(&s->method);
+    if (err)
+        return err;
     *out = (struct engine_spec){
         .threads = threads,
         .net = s->net,

@@ -45,6 +45,19 @@ static int read_inner(struct field *f)
     return f->inner_steps > 0 ? param_set_text(&f->setup.set, "test.steps", text) : 0;
 }
 
+/* Studies measure MAML's risk where it holds labels out. */
+static int check_objective(const struct field *f)
+{
+    char text[PARAM_TEXT_SIZE];
+    if (strcmp(f->setup.method.ops->name, "maml") != 0 ||
+        strcmp(setting_of(&f->setup, "method.objective", text), "heldout") == 0)
+        return 0;
+    return fail(METE_EINVAL,
+                "method.objective=%s: studies measure MAML by the labels that it holds out; leave "
+                "it at heldout",
+                text);
+}
+
 static int open_setup(struct field *f, const struct mete_study *o)
 {
     const char *method = o->method ? o->method : "maml";
@@ -57,6 +70,8 @@ static int open_setup(struct field *f, const struct mete_study *o)
         err = param_set_all(&f->setup.set, o->set);
     if (!err)
         err = read_inner(f);
+    if (!err)
+        err = check_objective(f);
     return err ? err : setup_engine(&f->setup, o->device, o->threads, &f->spec);
 }
 

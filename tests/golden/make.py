@@ -26,6 +26,8 @@ POOL = {"net.downsample": "pool"}
 SECOND = {"first_order": False}
 SUM = {"inner.loss": "sum"}
 PROX = {"inner.prox": 1.5, "inner.lr": 0.1, "inner.steps": 5}
+EMPIRICAL = {"objective": "empirical"}
+BLEND = {"objective": "blend", "blend_labels": 30}
 LEFT_OUT = {"absent": "left-out"}
 PRIOR = {"absent": "prior"}
 PRIOR_MEAN = {"absent": "prior-mean"}
@@ -90,6 +92,14 @@ CASES = {
     "reptile-prox": case("reptile", SMALL, UNEQUAL, filters=3, **PROX),
     "reptile-prox-mlp": rows("reptile", **PROX),
     "fedavg-prox-mlp": rows("fedavg", **PROX),
+    "maml-empirical-mlp": rows("maml", **SECOND, **LEFT_OUT, **EMPIRICAL, **{"inner.lr": 0.1}),
+    "maml-empirical": case("maml", SMALL, UNEQUAL, filters=3, **SECOND, **EMPIRICAL,
+                           **{"inner.lr": 0.1, "net.bn": "support"}),
+    "fomaml-empirical-mlp": rows("maml", first_order=True, **EMPIRICAL, **{"inner.lr": 0.1}),
+    "maml-blend-mlp": rows("maml", **SECOND, **LEFT_OUT, **BLEND, **PROX),
+    "maml-blend": case("maml", SMALL, UNEQUAL, filters=3, **SECOND, **LEFT_OUT, **BLEND,
+                       **{"inner.lr": 0.1}),
+    "fomaml-blend-mlp": rows("maml", first_order=True, **BLEND, **{"inner.lr": 0.1}),
     "maml-mlp": rows("maml", **SECOND, **{"inner.lr": 0.1}),
     "reptile": case("reptile", **{"inner.steps": 10, "inner.lr": 0.001}),
     "reptile-pool": case("reptile", SMALL, UNEQUAL, filters=5, **POOL,

@@ -21,7 +21,7 @@ DEFAULTS = {
     "net": "conv4", "net.downsample": "stride", "net.bn": "batch", "net.bn_eps": 1e-5,
     "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False, "absent": "origin",
     "inner.steps": 5, "inner.lr": 0.01, "inner.loss": "mean",
-    "inner.prox": 0,
+    "inner.prox": 0, "objective": "heldout", "blend_labels": 100,
 }
 
 
@@ -118,13 +118,36 @@ def asked(task, s):
     return present if s["absent"] == "left-out" else torch.ones_like(present)
 
 
-def maml(p, task, s, kinks):
-    fast = inner_steps(p, task["support.x"], task["support.y"], s, kinks, not s["first_order"])
-    z, kept = query_logits(fast, task, s, kinks), asked(task, s)
-    loss = F.cross_entropy(z[kept], task["query.y"][kept])
+def term(p, xs, ys, score, s, kinks):
+    """The gradient of score(weights adapted to xs, ys), which gives a loss first."""
+    fast = inner_steps(p, xs, ys, s, kinks, not s["first_order"])
+    loss, z = score(fast)
     at = trained(fast if s["first_order"] else p)
-    grads = torch.autograd.grad(loss, list(at.values()))
-    return dict(zip(at, grads)), loss, z
+    return dict(zip(at, torch.autograd.grad(loss, list(at.values())))), loss, z
+
+
+def maml(p, task, s, kinks):
+    """L_Q: adapt to the support, score the query; L_emp: adapt to all labels, score all."""
+    x = torch.cat([task["support.x"], task["query.x"]])
+    y = torch.cat([task["support.y"], task["query.y"]])
+
+    def query_loss(fast):
+        z, kept = query_logits(fast, task, s, kinks), asked(task, s)
+        return F.cross_entropy(z[kept], task["query.y"][kept]), z
+
+    def whole_loss(fast):
+        z = logits(fast, x, s, kinks, len(x))
+        return F.cross_entropy(z, y), z[len(task["support.y"]):]
+
+    if s["objective"] != "empirical":
+        grads, loss, z = term(p, task["support.x"], task["support.y"], query_loss, s, kinks)
+    if s["objective"] == "empirical":
+        return term(p, x, y, whole_loss, s, kinks)
+    if s["objective"] == "blend":
+        w = len(y) / (len(y) + s["blend_labels"])
+        other = term(p, x, y, whole_loss, s, kinks)[0]
+        grads = {k: (1 - w) * g + w * other[k] for k, g in grads.items()}
+    return grads, loss, z
 
 
 def reptile(p, task, s, kinks):

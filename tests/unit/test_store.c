@@ -100,6 +100,8 @@ TEST(the_id_depends_on_every_setting_but_not_on_order_or_origin)
                  {"train.patience", "0", "10"},
                  {"inner.prox", "0", "1"},
                  {"test.keep", "always", "by-support"},
+                 {"method.objective", "heldout", "blend"},
+                 {"method.blend_labels", "100", "10"},
                  {"method.absent", "origin", "left-out"},
                  {"data.content", "generated-1-0123456789abcdef", "0123456789abcdef"}};
     const int cases = 2 * (int)(sizeof later / sizeof *later);
