@@ -13,6 +13,7 @@
 #define CLI_H
 
 #include "mete.h"
+#include "mete_ranks.h"
 
 #include <stdio.h>
 
@@ -60,6 +61,11 @@ struct option {
     {                                                                                              \
         name, OPT_LIST, OPTION_AT(type, field, struct text_list), value, help                      \
     }
+
+/* Where a command works over ranks (mete_ranks.h). */
+enum { RANK_TIMEOUT = 600 };
+#define RANK_TIMEOUT_HELP                                                                          \
+    "under mpirun: give up a rank that is silent for N seconds (default 600; 0: never)"
 
 struct command {
     const char *name;    /* "run", "data import" */

@@ -1,5 +1,6 @@
 /* cmd_help.c - mete help and mete version. */
 #include "commands.h"
+#include "job.h"
 
 struct values {
     bool man, bash, zsh;
@@ -53,9 +54,14 @@ static int run_version(const struct command *self, int argc, char **argv)
 {
     struct text_list words = {0};
     int err = cli_options(self, argc, argv, NULL, &words);
-    if (!err)
-        printf("mete %s\n", mete_version());
-    return err;
+    if (err)
+        return err;
+    printf("mete %s\n", mete_version());
+    if (mete_ranks())
+        printf("%s, %d ranks\n", job_mpi_name(), mete_ranks());
+    else if (job_mpi_name())
+        printf("%s\n", job_mpi_name());
+    return EXIT_DONE;
 }
 
 const struct command command_version = {

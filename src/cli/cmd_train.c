@@ -57,7 +57,7 @@ static void print_config(void *user, const char *text)
 
 struct train_values {
     const char *method, *labels, *net, *device, *folder;
-    int seed, threads;
+    int seed, threads, rank_timeout;
     struct text_list set;
     bool json, print_config;
 };
@@ -71,6 +71,7 @@ static const struct option train_options[] = {
     OPTION_COUNT(struct train_values, seed, "--seed", "random seed (default 1)"),
     OPTION_COUNT(struct train_values, threads, "--threads", "threads (default: one per core)"),
     OPTION_TEXT(struct train_values, device, "--device", "DEVICE", "cpu (default) or cuda"),
+    OPTION_COUNT(struct train_values, rank_timeout, "--rank-timeout", RANK_TIMEOUT_HELP),
     OPTION_TEXT(struct train_values, folder, "-o", "FOLDER",
                 "where the model and its records go (default runs/NAME-HASH)"),
     OPTION_LIST(struct train_values, set, "--set", "KEY=VALUE",
@@ -84,7 +85,7 @@ static const struct option train_options[] = {
 static int run_train(const struct command *self, int argc, char **argv)
 {
     int n = 0;
-    struct train_values v = {.seed = 1};
+    struct train_values v = {.seed = 1, .rank_timeout = RANK_TIMEOUT};
     struct text_list words = {0};
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
@@ -102,6 +103,7 @@ static int run_train(const struct command *self, int argc, char **argv)
                                    .test = v.json ? print_test_json : print_test,
                                    .config = print_config,
                                    .user = &n};
+    mete_ranks_timeout(v.rank_timeout);
     err = mete_train(&o);
     if (err == METE_ESTOPPED) {
         progress_clear();
@@ -127,7 +129,7 @@ const struct command command_train = {
 
 struct eval_values {
     const char *tasks, *device;
-    int threads;
+    int threads, rank_timeout;
     struct text_list set;
     bool json;
 };
@@ -137,6 +139,7 @@ static const struct option eval_options[] = {
                 "test on the tasks of this file, which 'mete tasks -o' writes"),
     OPTION_COUNT(struct eval_values, threads, "--threads", "threads (default: one per core)"),
     OPTION_TEXT(struct eval_values, device, "--device", "DEVICE", "cpu (default) or cuda"),
+    OPTION_COUNT(struct eval_values, rank_timeout, "--rank-timeout", RANK_TIMEOUT_HELP),
     OPTION_LIST(struct eval_values, set, "--set", "KEY=VALUE",
                 "a setting, such as test.shots=1,5,10 or net.bn=support"),
     OPTION_FLAG(struct eval_values, json, "--json", "print each test as a line of JSON"),
@@ -146,7 +149,7 @@ static const struct option eval_options[] = {
 static int run_eval(const struct command *self, int argc, char **argv)
 {
     int n = 0;
-    struct eval_values v = {0};
+    struct eval_values v = {.rank_timeout = RANK_TIMEOUT};
     struct text_list words = {0};
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
@@ -159,6 +162,7 @@ static int run_eval(const struct command *self, int argc, char **argv)
                                   .threads = v.threads,
                                   .test = v.json ? print_test_json : print_test,
                                   .user = &n};
+    mete_ranks_timeout(v.rank_timeout);
     err = mete_eval(&o);
     return err ? cli_failed(err) : EXIT_DONE;
 }

@@ -1,6 +1,7 @@
 /* main.c - the command line: global options, then one command. */
 #include "commands.h"
 #include "commit.h" /* made by the build */
+#include "job.h"
 #include "progress.h"
 
 #include <fcntl.h>
@@ -24,8 +25,10 @@ static bool is_help(const char *word)
 /* Ends the program: the library would abort. */
 static void no_memory(size_t bytes)
 {
-    char line[64];
-    int n = snprintf(line, sizeof line, "mete: out of memory (%zu bytes)\n", bytes);
+    char line[256];
+    const char *rank = mete_ranks_name();
+    int n = snprintf(line, sizeof line, "mete: %s%sout of memory (%zu bytes)\n", rank,
+                     *rank ? ": " : "", bytes);
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         _exit(EXIT_FAILED);
     _exit(EXIT_FAILED);
@@ -70,5 +73,5 @@ int main(int argc, char **argv)
     keep_standard_streams();
     mete_commit_is(METE_COMMIT);
     mete_out_of_memory_to(no_memory);
-    return cli_finish(run(argc, argv));
+    return cli_finish(job_run(argc, argv, run));
 }

@@ -45,6 +45,7 @@ const char *setting_before(const char *key)
         {"test.keep", "always"},
         {"method.objective", "heldout"},
         {"method.blend_labels", "100"},
+        {"train.groups", "16"},
     };
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(key, later[i][0]) == 0)

@@ -1,6 +1,7 @@
 /* engine.c - workers, meta-gradients along a fixed tree, and the meta-update. */
 #include "method/engine.h"
 #include "method/engine_private.h"
+#include "method/groups.h"
 #include "method/task_batch.h"
 #include "base/error.h"
 #include "data/dataset.h"
@@ -9,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups of a meta-batch: as many as balance a few threads, few enough that adding
- * them up stays cheap.  Fixed by the meta-batch alone, so that sums are too. */
-enum { GROUPS_MAX = 16, RANGE = 16384 };
+enum { RANGE = 16384 };
 
 const struct param outer_params[] = {
     PARAM_CHOICE_ROW(
@@ -41,9 +40,19 @@ static void *vector_at(const struct engine *e, size_t i)
     return (char *)e->vectors + i * vector_bytes(e);
 }
 
-static int groups_of(int tasks)
+/* Fixed by the meta-batch alone, so that sums are too.  A device that takes many tasks at once
+ * adds up those that its rank has. */
+static int groups_of(const struct engine *e, int tasks)
 {
-    return tasks < GROUPS_MAX ? tasks : GROUPS_MAX;
+    int most = e->k->batched ? ranks_count(e->ranks) : e->groups;
+    return tasks < most ? tasks : most;
+}
+
+/* The most groups that a rank has of any meta-batch. */
+static int slots_of(const struct engine *e)
+{
+    int ranks = ranks_count(e->ranks);
+    return (groups_of(e, e->meta_batch) + ranks - 1) / ranks;
 }
 
 static int shuffled_of(const struct engine *e, bool *both)
@@ -185,8 +194,9 @@ static int open_workers(struct engine *e)
 
 static int open_vectors(struct engine *e)
 {
-    int slots = e->k->batched ? 1 : groups_of(e->meta_batch);
-    bool later = e->k->batched && e->k->elem == sizeof *e->losses; /* axpy adds losses up */
+    int slots = slots_of(e) + ranks_shared(e->ranks); /* the last for what another rank sends */
+    /* axpy adds losses up; those of many ranks cross on the host */
+    bool later = e->k->batched && e->k->elem == sizeof *e->losses && !ranks_shared(e->ranks);
     size_t vectors = vector_bytes(e) * (size_t)(VECTOR_SLOTS + slots);
     size_t bytes = whole_pages(vectors + (size_t)e->meta_batch * sizeof *e->losses);
     int err = e->k->alloc(e->dev, bytes, &e->vectors);
@@ -194,6 +204,8 @@ static int open_vectors(struct engine *e)
         return err;
     if (later)
         e->loss_parts = (char *)e->vectors + vectors;
+    if (ranks_shared(e->ranks) && !e->k->host)
+        e->crossing = mem_array(e->net.len, e->k->elem);
     e->vectors_bytes = bytes;
     e->planned += bytes;
     net_init(&e->net, e->dev, e->seed, vector_at(e, VECTOR_THETA));
@@ -242,8 +254,10 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     e->images = spec->images;
     e->pixels = spec->images.data;
     e->lockstep_set = spec->lockstep_set;
+    e->ranks = spec->ranks;
     e->ways = spec->ways;
     e->meta_batch = spec->meta_batch;
+    e->groups = spec->groups > 0 ? spec->groups : ENGINE_GROUPS;
     e->largest = spec->largest;
     e->seed = spec->seed;
     choose_optimiser(e, &spec->outer);
@@ -298,6 +312,7 @@ void engine_close(struct engine *e)
     }
     threads_close(e->threads);
     free(e->workers);
+    free(e->crossing);
     free(e->losses);
     free(e);
 }
@@ -329,7 +344,16 @@ struct step {
     struct run_step run;
     const struct adam_rates *rates; /* the run's, on the device */
     float *logits;                  /* where those of the first task are wanted */
+    struct groups own;              /* of this rank */
+    const struct merge *merge;      /* (merges) to be done before the update */
+    int merges;
 };
+
+/* A vector for what another rank sends. */
+static void *incoming(const struct engine *e)
+{
+    return vector_at(e, VECTOR_SLOTS + (size_t)slots_of(e));
+}
 
 static struct adam adam_of(const struct engine *e)
 {
@@ -448,31 +472,48 @@ static int shard_gradient(struct step *s, struct worker *worker, int first, int 
     return e->k->sync(worker->dev);
 }
 
-/* All tasks on a device that takes many at once. */
-static int shards_gradient(struct step *s)
+/* Tasks from..to-1 on a device that takes many at once. */
+static int shards_gradient(struct step *s, int from, int to)
 {
     struct engine *e = s->e;
     int err = 0;
-    for (int first = 0, n; !err && first < s->n; first += n) {
-        n = engine_together(e, s->tasks + first, s->n - first, true);
-        err = shard_gradient(s, &e->workers[0], first, n, vector_at(e, VECTOR_SLOTS), first > 0);
+    for (int first = from, n; !err && first < to; first += n) {
+        n = engine_together(e, s->tasks + first, to - first, true);
+        err = shard_gradient(s, &e->workers[0], first, n, vector_at(e, VECTOR_SLOTS), first > from);
     }
     return err;
+}
+
+/* Where the sum of a group of this rank is. */
+static void *slot_of(const struct step *s, int group)
+{
+    return vector_at(s->e, VECTOR_SLOTS + (size_t)(group - s->own.first));
 }
 
 static int group_piece(void *user, int piece, int worker)
 {
     struct step *s = user;
-    int groups = groups_of(s->n);
-    int from = (int)((int64_t)s->n * piece / groups),
-        to = (int)((int64_t)s->n * (piece + 1) / groups);
-    void *slot = vector_at(s->e, VECTOR_SLOTS + (size_t)piece);
-    for (int i = from; i < to; i++) {
-        int err = shard_gradient(s, &s->e->workers[worker], i, 1, slot, i > from);
+    int group = s->own.first + piece;
+    struct task_range tasks = group_tasks(s->own.n, s->n, group);
+    for (int i = tasks.from; i < tasks.to; i++) {
+        int err =
+            shard_gradient(s, &s->e->workers[worker], i, 1, slot_of(s, group), i > tasks.from);
         if (err)
             return err;
     }
     return 0;
+}
+
+/* The sum of every group of this rank. */
+static int group_gradients(struct step *s)
+{
+    struct engine *e = s->e;
+    int groups = s->own.last - s->own.first;
+    if (!e->k->batched)
+        return threads_run(e->threads, groups, group_piece, s);
+    struct task_range tasks =
+        groups ? group_tasks(s->own.n, s->n, s->own.first) : (struct task_range){0};
+    return shards_gradient(s, tasks.from, tasks.to);
 }
 
 /* Elements one piece of the update works on. */
@@ -481,26 +522,151 @@ static size_t range_of(const struct engine *e)
     return e->k->batched ? gradient_len(e) : RANGE;
 }
 
-/* Adds the groups' sums along a binary tree, over one range of elements, then updates. */
+/* Adds groups to groups over one range of elements, then updates. */
 static int range_piece(void *user, int piece, int worker)
 {
     struct step *s = user;
     struct engine *e = s->e;
     struct device *dev = e->workers[worker].dev;
     size_t range = range_of(e), total = gradient_len(e), from = (size_t)piece * range;
-    size_t len = total - from < range ? total - from : range;
-    int groups = e->k->batched ? 1 : groups_of(s->n);
-    for (int gap = 1; gap < groups; gap *= 2)
-        for (int i = 0; i + gap < groups; i += 2 * gap) {
-            struct vec a = {.at =
-                                (char *)vector_at(e, VECTOR_SLOTS + (size_t)i) + from * e->k->elem};
-            struct vec b = {.at = (char *)vector_at(e, VECTOR_SLOTS + (size_t)(i + gap)) +
-                                  from * e->k->elem};
-            e->k->axpy(dev, 1, len, a, a, 1, b);
-        }
+    size_t len = total - from < range ? total - from : range, at = from * e->k->elem;
+    for (int i = 0; i < s->merges; i++) {
+        const struct merge *m = &s->merge[i];
+        bool came = m->kind == MERGE_RECEIVE;
+        struct vec a = {.at = (char *)slot_of(s, m->to) + at};
+        struct vec b = {.at = (char *)(came ? incoming(e) : slot_of(s, m->from)) + at};
+        e->k->axpy(dev, 1, len, a, a, 1, b);
+    }
     if (s->update && !s->updated)
         update_range(s, dev, s->rates, from, len);
     return 0;
+}
+
+static int ranges_run(struct step *s)
+{
+    struct engine *e = s->e;
+    int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));
+    return e->k->batched ? range_piece(s, 0, 0) : threads_run(e->threads, ranges, range_piece, s);
+}
+
+/* ---- over ranks ---- */
+
+/* Sends a sum of this rank, or receives one: in host memory. */
+static int cross(struct step *s, int rank, void *at, bool sends)
+{
+    struct engine *e = s->e;
+    size_t bytes = gradient_len(e) * e->k->elem;
+    void *host = e->crossing ? e->crossing : at;
+    if (e->crossing && sends)
+        e->k->download(e->dev, host, at, bytes);
+    int err = sends ? ranks_send(e->ranks, rank, host, bytes)
+                    : ranks_receive(e->ranks, rank, host, bytes);
+    if (e->crossing && !sends && !err) {
+        e->k->upload(e->dev, at, host, bytes);
+        err = e->k->sync(e->dev);
+    }
+    return err;
+}
+
+/* Adds up the groups of all ranks; the root has the sum.  Who failed sends all the same, so that
+ * nobody waits in vain. */
+static int sum_ranks(struct step *s)
+{
+    struct engine *e = s->e;
+    int me = ranks_me(e->ranks), ranks = ranks_count(e->ranks), err = 0;
+    struct merge *all = mem_array((size_t)s->own.n, sizeof *all);
+    int n = group_merges(s->own.n, me, ranks, all);
+    s->update = false; /* not yet */
+    for (int i = 0; i < n; i += s->merges) {
+        int failed = 0;
+        s->merge = &all[i];
+        s->merges = 1;
+        if (all[i].kind == MERGE_SEND) {
+            failed = cross(s, all[i].rank, slot_of(s, all[i].from), true);
+        } else {
+            if (all[i].kind == MERGE_RECEIVE)
+                failed = cross(s, all[i].rank, incoming(e), false);
+            while (i + s->merges < n && all[i + s->merges].kind == MERGE_HERE)
+                s->merges++;
+            if (!failed)
+                failed = ranges_run(s);
+        }
+        err = err ? err : failed;
+    }
+    s->merges = 0;
+    free(all);
+    return err;
+}
+
+/* Each rank's losses to the root, in order of the tasks. */
+static int gather_losses(struct step *s)
+{
+    struct engine *e = s->e;
+    int me = ranks_me(e->ranks), ranks = ranks_count(e->ranks), err = 0;
+    for (int rank = me ? me : 1; rank < (me ? me + 1 : ranks) && !err; rank++) {
+        struct groups g = groups_of_rank(s->own.n, rank, ranks);
+        if (g.first == g.last)
+            continue;
+        int from = group_tasks(g.n, s->n, g.first).from, to = group_tasks(g.n, s->n, g.last - 1).to;
+        size_t bytes = (size_t)(to - from) * sizeof *e->losses;
+        err = me ? ranks_send(e->ranks, 0, e->losses + from, bytes)
+                 : ranks_receive(e->ranks, rank, e->losses + from, bytes);
+    }
+    return err;
+}
+
+/* The sum to every rank, which then updates by itself; or, to every rank, who failed. */
+static int share_sum(struct step *s, int err)
+{
+    struct engine *e = s->e;
+    struct verdict all = verdict_of(ranks_gather_verdicts(e->ranks, err));
+    int lost = ranks_broadcast(e->ranks, &all, sizeof all);
+    if (lost || all.code)
+        return lost ? lost : verdict_fail(&all);
+    err = gather_losses(s);
+    if (err)
+        return err;
+    void *sum = slot_of(s, s->own.first);
+    size_t bytes = gradient_len(e) * e->k->elem;
+    bool root = ranks_me(e->ranks) == 0;
+    if (e->crossing && root)
+        e->k->download(e->dev, e->crossing, sum, bytes);
+    err = ranks_broadcast(e->ranks, e->crossing ? e->crossing : sum, bytes);
+    if (e->crossing && !root && !err) {
+        e->k->upload(e->dev, sum, e->crossing, bytes);
+        err = e->k->sync(e->dev);
+    }
+    return err;
+}
+
+/* The step of a team of ranks, each of which has the whole meta-batch at hand. */
+static int ranks_step(struct step *s)
+{
+    int err = group_gradients(s), failed = sum_ranks(s);
+    err = share_sum(s, err ? err : failed);
+    s->update = true;
+    return err ? err : ranges_run(s);
+}
+
+/* ---- the step ---- */
+
+static int own_step(struct step *s)
+{
+    struct merge *all = mem_array((size_t)s->own.n, sizeof *all);
+    int err = group_gradients(s);
+    s->merge = all;
+    s->merges = group_merges(s->own.n, 0, 1, all);
+    if (!err)
+        err = ranges_run(s);
+    free(all);
+    return err;
+}
+
+/* Devices that have nothing to do have no rates, either. */
+static bool for_ranks(const struct step *s)
+{
+    const struct engine *e = s->e;
+    return s->update && ranks_shared(e->ranks) && !(e->k->batched && s->n < ranks_count(e->ranks));
 }
 
 static int run_step(struct step *s, double *mean_loss)
@@ -511,20 +677,20 @@ static int run_step(struct step *s, double *mean_loss)
                     e->meta_batch);
     s->run = engine_run(e);
     s->rates = &s->run.rates; /* where the host is the device */
+    bool shared = for_ranks(s);
+    s->own = shared ? groups_of_rank(groups_of(e, s->n), ranks_me(e->ranks), ranks_count(e->ranks))
+                    : groups_of_rank(e->k->batched ? 1 : groups_of(e, s->n), 0, 1);
     int err = lockstep_settle(e);
     if (!err)
-        err = e->k->batched ? shards_gradient(s)
-                            : threads_run(e->threads, groups_of(s->n), group_piece, s);
+        err = shared ? ranks_step(s) : own_step(s);
     if (err)
         return err;
-    int ranges = (int)((gradient_len(e) + range_of(e) - 1) / range_of(e));
-    err = e->k->batched ? range_piece(s, 0, 0) : threads_run(e->threads, ranges, range_piece, s);
     double sum = 0;
     for (int i = 0; i < s->n; i++)
         sum += e->losses[i];
     if (mean_loss)
         *mean_loss = sum / s->n;
-    return err;
+    return 0;
 }
 
 /* Whether a lockstep group may take the step: all of its tasks are of one size. */

@@ -8,12 +8,17 @@
 #ifndef METHOD_ENGINE_H
 #define METHOD_ENGINE_H
 
+#include "base/ranks.h"
 #include "base/threads.h"
 #include "method/method.h"
 #include "method/outer.h"
 
 struct engine;
 struct lockstep_set;
+
+/* Groups of a meta-batch: as many as balance a few threads, few enough that adding
+ * them up stays cheap. */
+enum { ENGINE_GROUPS = 16 };
 
 struct engine_spec {
     const struct kernels *kernels;
@@ -26,8 +31,10 @@ struct engine_spec {
     struct images images; /* host data; must outlive the engine */
     int ways;
     int meta_batch;
+    int groups;                 /* of a meta-batch, at most; 0: ENGINE_GROUPS */
     struct batch_shape largest; /* support and query of the largest training task */
     uint64_t seed;
+    struct ranks *ranks; /* NULL, or who shares its steps and has the same engine */
     struct lockstep_set
         *lockstep_set; /* NULL, or who takes steps together (lockstep.h); outlives the engine */
 };

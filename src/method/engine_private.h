@@ -30,10 +30,12 @@ struct engine {
     struct outer_settings outer;
     struct images images;
     const void *pixels;                /* of the images, on the host */
+    struct ranks *ranks;               /* NULL, or who shares its steps */
+    void *crossing;                    /* a vector on the host, where that is not the device */
     struct lockstep_set *lockstep_set; /* or NULL: it takes its steps alone */
     struct lockstep *lockstep;         /* that it is in, or NULL */
     bool ahead;                        /* the lockstep group's steps may still be under way */
-    int ways, meta_batch;
+    int ways, meta_batch, groups;
     struct batch_shape largest;
     uint64_t seed;
     int64_t steps;

@@ -19,6 +19,7 @@
 
 struct clustering; /* kernel/selection.h */
 struct dataset;    /* data/dataset.h */
+struct ranks;      /* base/ranks.h */
 struct threads;    /* base/threads.h */
 
 /* Some items of the dataset, with labels 0..ways-1 where they are known. */
@@ -149,8 +150,9 @@ struct learner_spec {
     int ways, meta_batch;
     int support, query; /* images of the largest training task */
     uint64_t seed;
-    const char *device; /* NULL: cpu */
-    int threads;        /* 0: one per core */
+    const char *device;  /* NULL: cpu */
+    int threads;         /* 0: one per core */
+    struct ranks *ranks; /* NULL, or a team that opens the same learner and shares its work */
 };
 
 /* Who opens learners. */

@@ -4,6 +4,7 @@
 #include "run/freeze.h"
 #include "run/identity.h"
 #include "run/model.h"
+#include "run/ranks_learner.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/jsonw.h"
@@ -192,8 +193,25 @@ static int check_strategy(const struct experiment *x, const char *key, const str
     return err;
 }
 
+/* The engine of many ranks. */
+static int open_shared(struct experiment *x, const struct settings *settings, struct shelf *shelf,
+                       struct learner_spec *spec, struct ranks *ranks)
+{
+    char content[CONTENT_SIZE];
+    struct ranks_opening o = {settings, x->bench.dataset, content};
+    struct learner_spec own = *spec;
+    struct learner *learner = NULL;
+    own.ranks = spec->ranks = ranks;
+    own.threads = spec->threads ? spec->threads : ranks_threads();
+    int err = shelf_content(shelf, x->bench.dataset, content);
+    if (!err)
+        err = setup_learner(&x->setup, &own, NULL, &learner);
+    return err ? err : ranks_learner_open(&x->learner, &o, spec, learner);
+}
+
 /* The learner that the run is about: the engine, unless somebody brings another. */
-static int open_learner(struct experiment *x, const struct experiment_options *o)
+static int open_learner(struct experiment *x, const struct settings *settings, struct shelf *shelf,
+                        const struct experiment_options *o)
 {
     struct learner_spec spec = {.data = x->data,
                                 .ways = tasks_ways(x->train),
@@ -203,8 +221,13 @@ static int open_learner(struct experiment *x, const struct experiment_options *o
                                 .seed = x->seed,
                                 .device = o->device,
                                 .threads = o->threads};
-    int err = o->source ? o->source->open(o->source->user, &spec, &x->learner)
-                        : setup_learner(&x->setup, &spec, o->lockstep_set, &x->learner);
+    int err;
+    if (o->source)
+        err = o->source->open(o->source->user, &spec, &x->learner);
+    else if (ranks_shared(o->ranks))
+        err = open_shared(x, settings, shelf, &spec, o->ranks);
+    else
+        err = setup_learner(&x->setup, &spec, o->lockstep_set, &x->learner);
     if (!err)
         err = check_strategy(x, "labels", x->setup.labeller.ops);
     return err ? err : check_strategy(x, "test.support", x->judge.ops);
@@ -215,7 +238,8 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
 {
     const char *seed = settings_get(settings, "seed");
     *x = (struct experiment){.meter = {.tell = o->progress, .user = o->user, .accuracy = NAN},
-                             .seed = seed ? strtoull(seed, NULL, 10) : 1};
+                             .seed = seed ? strtoull(seed, NULL, 10) : 1,
+                             .ranks = o->ranks};
     int err = setup_open(&x->setup, settings_get(settings, "method"), settings_get(settings, "net"),
                          settings_get(settings, "labels"));
     if (!err)
@@ -234,7 +258,7 @@ int experiment_open(struct experiment *x, const struct settings *settings, struc
         err = ledger_open(&x->ledger, x->train, &x->setup.budget, cap, cap > 0);
     }
     if (!err)
-        err = open_learner(x, o);
+        err = open_learner(x, settings, shelf, o);
     if (err)
         experiment_close(x);
     return err;
@@ -379,6 +403,10 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     jsonw_int(&w, "threads", x->learner->is.workers);
     if (x->learner->is.unrepeatable)
         jsonw_string(&w, "bytes", "may differ");
+    if (ranks_shared(x->ranks)) {
+        jsonw_int(&w, "ranks", ranks_count(x->ranks));
+        jsonw_string(&w, "mpi", ranks_transport());
+    }
     jsonw_close(&w);
     out->env = w.text;
     out->all.env = out->env;

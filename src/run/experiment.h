@@ -4,6 +4,7 @@
 #ifndef RUN_EXPERIMENT_H
 #define RUN_EXPERIMENT_H
 
+#include "base/ranks.h"
 #include "config/config.h"
 #include "run/setup.h"
 #include "run/train.h"
@@ -39,12 +40,14 @@ struct experiment {
     struct meter meter;    /* tells what the options say */
     struct ledger *ledger;
     struct learner *learner;
+    struct ranks *ranks;
 };
 
 struct experiment_options {
     const struct learner_source *source; /* NULL: the engine */
     const char *device;                  /* NULL: cpu */
     int threads;
+    struct ranks *ranks;                          /* NULL, or those that share the run */
     struct lockstep_set *lockstep_set;            /* NULL, or runs that share a GPU's launches */
     const char *folder;                           /* for checkpoints and models */
     int (*progress)(void *user, struct meter *m); /* may be NULL */

@@ -12,6 +12,9 @@ static const struct param train_params[] = {
     PARAM_INT_ROW(struct train_settings, steps, "steps", 2000, 1, 1e8, "meta-updates"),
     PARAM_INT_ROW(struct train_settings, meta_batch, "meta_batch", 32, 1, 4096,
                   "tasks of a meta-update"),
+    PARAM_INT_ROW(struct train_settings, groups, "groups", ENGINE_GROUPS, 1, 4096,
+                  "groups of a meta-batch whose gradients are added up apart: the most threads "
+                  "and ranks that share it"),
     PARAM_CHOICE_ROW(struct train_settings, reuse, "reuse", "epochs|draw", 0,
                      "how bought tasks are reused: in shuffled epochs, or drawn with replacement"),
     PARAM_BOOL_ROW(struct train_settings, relabel, "relabel", 0,
@@ -124,6 +127,7 @@ int setup_engine(const struct setup *s, const char *device, int threads, struct 
         .outer = s->outer,
         .device = {.full_fp32 = s->device.precision == 1},
         .meta_batch = s->train.meta_batch,
+        .groups = s->train.groups,
     };
     return kernels_find(&out->kernels, device ? device : "cpu");
 }
@@ -144,6 +148,9 @@ int setup_learner(const struct setup *s, const struct learner_spec *spec,
     engine.largest = (struct batch_shape){1, spec->support, spec->query};
     engine.seed = spec->seed;
     engine.lockstep_set = lockstep_set;
+    engine.ranks = spec->ranks;
+    if (ranks_shared(spec->ranks))
+        engine.device.index = ranks_on_host();
     err = engine_open(&e, &engine);
     if (!err)
         *out = engine_learner(e);

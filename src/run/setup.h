@@ -13,7 +13,7 @@
 #include "task/ledger.h"
 
 struct train_settings {
-    int steps, meta_batch, reuse; /* reuse: 0 epochs, 1 draw */
+    int steps, meta_batch, groups, reuse; /* reuse: 0 epochs, 1 draw */
     bool relabel, resplit, remix;
     int validate_every, patience, val_tasks, val_shots;
 };

@@ -112,6 +112,7 @@ static int train_in(const char *folder, const struct settings *s, struct shelf *
 {
     struct experiment_options x = {.device = o->device,
                                    .threads = o->threads,
+                                   .ranks = ranks_world(),
                                    .folder = folder,
                                    .progress = pass_on_progress,
                                    .user = (void *)o->bench};
@@ -282,6 +283,7 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
     struct experiment x;
     struct experiment_options options = {.device = o->device,
                                          .threads = o->threads,
+                                         .ranks = ranks_world(),
                                          .progress = pass_on_progress,
                                          .user = (void *)o->model};
     int err = experiment_open(&x, s, shelf, &options);

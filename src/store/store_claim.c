@@ -9,9 +9,8 @@
 #ifdef METE_HAVE_SQLITE
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,40 +24,12 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The machine as far as process numbers go: containers of one host name differ in
- * their process name space. */
-static void this_host(char *out, size_t size)
-{
-    char name[128] = "unknown", space[64] = "";
-    gethostname(name, sizeof name - 1);
-    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-    space[n > 0 ? n : 0] = '\0';
-    snprintf(out, size, "%s %s", name, space);
-}
-
-/* When the process was born, in the kernel's ticks; 0: it is gone, -1: cannot tell. */
-static int64_t born(int64_t pid)
-{
-    char path[64], line[1024];
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return kill((pid_t)pid, 0) != 0 && errno == ESRCH ? 0 : -1;
-    size_t n = fread(line, 1, sizeof line - 1, f);
-    fclose(f);
-    line[n] = '\0';
-    char *at = strrchr(line, ')'); /* the name may hold anything; field 3 follows it */
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoll(at, NULL, 10) : -1;
-}
-
 /* The columns of `claim`: host, pid, born, heartbeat from column 2 on. */
 static bool is_stale(sqlite3_stmt *row, const char *host, double lease)
 {
     const char *holder = (const char *)sqlite3_column_text(row, 2);
     if (holder && strcmp(holder, host) == 0) {
-        int64_t since = born(sqlite3_column_int64(row, 3));
+        int64_t since = process_born(sqlite3_column_int64(row, 3));
         if (since >= 0)
             return since != sqlite3_column_int64(row, 4);
     }
@@ -68,7 +39,7 @@ static bool is_stale(sqlite3_stmt *row, const char *host, double lease)
 static int take(struct store *s, int64_t run, const char *host)
 {
     int err = sql_do(s, "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?)", "ltllid", run,
-                     host, (int64_t)getpid(), born(getpid()), s->handle, now());
+                     host, (int64_t)getpid(), process_born(getpid()), s->handle, now());
     return err ? err : sql_do(s, "UPDATE runs SET status = 'running' WHERE run = ?", "l", run);
 }
 
@@ -84,7 +55,7 @@ static bool is_free(sqlite3_stmt *row, const char *host, double lease)
 int store_claim(struct store *s, char (*ids)[STORE_ID_SIZE], int n, double lease, int *which)
 {
     char host[256];
-    this_host(host, sizeof host);
+    process_host(host, sizeof host);
     int err = sql_begin(s);
     if (err)
         return err;
@@ -116,7 +87,7 @@ int store_claim(struct store *s, char (*ids)[STORE_ID_SIZE], int n, double lease
 int store_heartbeat(struct store *s)
 {
     char host[256];
-    this_host(host, sizeof host);
+    process_host(host, sizeof host);
     int err = sql_begin(s);
     if (err)
         return err;
@@ -201,7 +172,7 @@ int store_count(struct store *s, char (*ids)[STORE_ID_SIZE], int n, struct store
 static void give_back_all(struct store *s)
 {
     char host[256];
-    this_host(host, sizeof host);
+    process_host(host, sizeof host);
     if (sql_begin(s) != 0)
         return;
     int err = sql_do(s,

@@ -4,7 +4,7 @@
  * those of a section named theory; each of its runs is one mete_stability(), or one row of
  * mete_drift(), whose numbers go to the database as measures.
  */
-#include "run/sweep.h"
+#include "run/ranks_job.h"
 
 #include "mete_theory.h"
 #include "base/error.h"
@@ -344,6 +344,15 @@ static const struct study {
     {"drift", {sizeof(struct theory_rules), drift_rules, drift_run, drift_estimate}},
 };
 
+/* "": runs that train. */
+static const struct sweep_kind *find_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
+        if (strcmp(name, studies[i].name) == 0)
+            return &studies[i].kind;
+    return strcmp(name, "") == 0 ? &sweep_training : NULL;
+}
+
 int mete_run(const struct mete_run_options *o)
 {
     NUMBER_LOCALE;
@@ -351,10 +360,13 @@ int mete_run(const struct mete_run_options *o)
     int err = suite_study(o->suite, study, sizeof study);
     if (err)
         return err;
-    if (strcmp(study, "") == 0)
-        return sweep_run(o, &sweep_training);
-    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
-        if (strcmp(study, studies[i].name) == 0)
-            return sweep_run(o, &studies[i].kind);
-    return fail(METE_EINVAL, "%s: study: expected stability or drift, got '%s'", o->suite, study);
+    const struct sweep_kind *kind = find_kind(study);
+    return kind ? sweep_run(o, kind)
+                : fail(METE_EINVAL, "%s: study: expected stability or drift, got '%s'", o->suite,
+                       study);
+}
+
+int mete_ranks_serve(void)
+{
+    return ranks_serve(find_kind);
 }

@@ -1,0 +1,16 @@
+# MPI, for the program alone: the library knows no MPI (include/mete_ranks.h).  Found by its
+# compiler; another one than the system's choice is -DMPI_C_COMPILER=mpicc.mpich.
+if(METE_MPI AND NOT METE_CORE_ONLY AND NOT METE_PORTABLE)
+  find_package(MPI 3 QUIET COMPONENTS C)
+endif()
+function(mete_knows_mpi program)
+  if(MPI_C_FOUND)
+    target_link_libraries(${program} PRIVATE MPI::MPI_C)
+    target_compile_definitions(${program} PRIVATE METE_HAVE_MPI=1)
+  endif()
+endfunction()
+if(MPI_C_FOUND)
+  message(STATUS "MPI: ${MPI_C_LIBRARIES}")
+else()
+  message(STATUS "MPI: no")
+endif()

@@ -1,0 +1,185 @@
+/* job_mpi.c - the ranks of an MPI job as the library's transport, and a guard for each.
+ *
+ * The process that the launcher started forks before MPI starts: its child computes, and it waits.
+ * A launcher's words about a rank that died are its own, many lines, and differ; the guard says one
+ * sentence with host and rank, and ends with 1.  Where the job goes on without that rank (a suite,
+ * whose runs others take over) the guard stays, so that the launcher does not end the job.
+ */
+#include "job.h"
+
+#ifdef METE_HAVE_MPI
+#include "cli.h"
+
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(struct mete_request), "a request fits");
+
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+
+const char *job_mpi_name(void)
+{
+#if defined(OPEN_MPI)
+    return "Open MPI " TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(
+        OMPI_RELEASE_VERSION);
+#elif defined(MPICH_VERSION)
+    return "MPICH " MPICH_VERSION;
+#else
+    return "MPI " TEXT(MPI_VERSION) "." TEXT(MPI_SUBVERSION);
+#endif
+}
+
+/* ---- the guard ---- */
+
+/* What the two processes of a rank share. */
+static struct guarded {
+    volatile int rank, goes_on;
+} * guarded;
+static volatile pid_t child;
+
+static void pass_on(int signal_number)
+{
+    kill(child, signal_number);
+}
+
+/* How the child ended, in the words and by the status of this process. */
+_Noreturn static void end_as(int how)
+{
+    char host[64] = "?";
+    int by = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    if (!by)
+        _exit(WEXITSTATUS(how));
+    if (by == SIGTERM || by == SIGINT)
+        _exit(128 + by);
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr, "mete: rank %d on %s was ended by signal %d (%s)%s\n", guarded->rank, host, by,
+            strsignal(by), guarded->goes_on ? "; the others go on" : "");
+    while (guarded->goes_on)
+        pause();
+    _exit(EXIT_FAILED);
+}
+
+_Noreturn static void watch(void)
+{
+    int how;
+    while (waitpid(child, &how, 0) != child)
+        ;
+    end_as(how);
+}
+
+/* Returns in the child. */
+static int fork_guarded(void)
+{
+    static const int passed[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
+    pid_t parent = getpid();
+    guarded =
+        mmap(NULL, sizeof *guarded, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (guarded == MAP_FAILED)
+        return -1;
+    child = fork();
+    if (child < 0)
+        return -1;
+    if (child == 0) {
+        setpgid(0, 0); /* a launcher's signals come by way of the guard, once */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(EXIT_FAILED);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        signal(passed[i], pass_on);
+    watch();
+}
+
+/* ---- the transport ---- */
+
+static int mpi_send(void *user, int32_t to, const void *data, size_t bytes, struct mete_request *r)
+{
+    (void)user;
+    return MPI_Isend(data, (int)bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, (MPI_Request *)r->at);
+}
+
+static int mpi_receive(void *user, int32_t from, void *data, size_t bytes, struct mete_request *r)
+{
+    (void)user;
+    return MPI_Irecv(data, (int)bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, (MPI_Request *)r->at);
+}
+
+static int mpi_done(void *user, struct mete_request *r, int32_t *done)
+{
+    int flag = 0;
+    (void)user;
+    int err = MPI_Test((MPI_Request *)r->at, &flag, MPI_STATUS_IGNORE);
+    *done = flag;
+    return err;
+}
+
+static void mpi_goes_on(void *user, int32_t goes_on)
+{
+    (void)user;
+    guarded->goes_on = goes_on;
+}
+
+int job_mpi_open(struct mete_transport *out)
+{
+    int given, rank, ranks, on_host, of_host;
+    MPI_Comm host;
+    if (fork_guarded())
+        return EXIT_FAILED;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given))
+        return EXIT_FAILED;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &on_host);
+    MPI_Comm_size(host, &of_host);
+    MPI_Comm_free(&host);
+    guarded->rank = rank;
+    *out = (struct mete_transport){.size = sizeof *out,
+                                   .name = job_mpi_name(),
+                                   .rank = rank,
+                                   .ranks = ranks,
+                                   .on_host = on_host,
+                                   .of_host = of_host,
+                                   .send = mpi_send,
+                                   .receive = mpi_receive,
+                                   .done = mpi_done,
+                                   .goes_on = mpi_goes_on};
+    return 0;
+}
+
+void job_mpi_close(int status, bool lost)
+{
+    fflush(NULL);
+    if (lost)
+        MPI_Abort(MPI_COMM_WORLD, status);
+    MPI_Finalize();
+}
+
+#else
+
+const char *job_mpi_name(void)
+{
+    return NULL;
+}
+
+int job_mpi_open(struct mete_transport *out)
+{
+    (void)out;
+    return -1;
+}
+
+void job_mpi_close(int status, bool lost)
+{
+    (void)status;
+    (void)lost;
+}
+#endif
