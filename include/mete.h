@@ -191,6 +191,8 @@ int mete_model_load_bytes(struct mete_model **out, const void *bytes, size_t n,
                           const struct mete_model_options *o);
 /* With the task it was adapted to, if it was. */
 int mete_model_save(struct mete_model *m, const char *path);
+/* The same into memory; mete_free() *out. */
+int mete_model_bytes(struct mete_model *m, void **out, size_t *n);
 void mete_model_close(struct mete_model *m); /* NULL is fine */
 
 struct mete_model_info {
@@ -344,6 +346,43 @@ struct mete_train_options {
 /* Continues a killed run of the same settings. */
 int mete_train(const struct mete_train_options *o);
 
+/* What happens while mete_fit works; what does not belong to an event is 0, NaN or NULL. */
+enum mete_event_kind {
+    METE_STEP,  /* a meta-update was done */
+    METE_VALID, /* a model was validated */
+    METE_TEST,  /* a model was tested */
+    METE_WORK   /* work goes on: tasks are bought, validated or tested */
+};
+struct mete_event {
+    size_t size;
+    int32_t kind;
+    int64_t step, steps;          /* meta-updates done, and asked for */
+    double done;                  /* of all work: 0..1 */
+    int64_t tasks, labels;        /* METE_VALID: bought until then */
+    double accuracy, half, loss;  /* METE_VALID; loss: of training, since the last one */
+    const struct mete_test *test; /* METE_TEST; valid during the call */
+};
+/* Not 0: the training stops (METE_ESTOPPED).  Called on the thread of mete_fit, some times a
+ * second at least, but by METE_TEST, which comes last and is not asked. */
+typedef int mete_event_fn(void *user, const struct mete_event *e);
+
+struct mete_fit_options {
+    size_t size;
+    const struct mete_data *data; /* NULL: that of the benchmark */
+    const char *bench; /* "5w-1s@30K", or "1s@10K" for users; without data as mete_train */
+    const char *method, *labels, *net, *device; /* NULL: maml, random, conv4, cpu */
+    const char *const *set;
+    uint64_t seed;
+    int32_t threads;      /* 0: one per core */
+    int32_t no_folder;    /* leaves nothing on the disk; a run that was stopped begins anew */
+    const char *folder;   /* NULL: runs/NAME-HASH */
+    mete_event_fn *event; /* of this training alone; or NULL */
+    void *user;
+};
+/* Trains and tests, as mete_train does.  *best, unless `best` is NULL, is the model that validated
+ * best, ready to adapt. */
+int mete_fit(const struct mete_fit_options *o, struct mete_model **best);
+
 struct mete_eval_options {
     const char *model; /* a file that training left */
     const char *bench; /* NULL: the one it was trained on */
@@ -414,6 +453,17 @@ struct mete_results_options {
 /* The tables as text; mete_free() it. */
 int mete_results(const struct mete_results_options *o, char **out);
 void mete_free(void *p); /* what the library hands out to be freed; NULL is fine */
+
+/* A table or view of the database, column by column: "runs", "tests", "task_results", "ledger",
+ * "checkpoints", "measures", …  docs/results.md has their columns. */
+struct mete_table;
+int mete_table_open(struct mete_table **out, const char *db, const char *table);
+int32_t mete_table_columns(const struct mete_table *t, int64_t *rows);
+/* The name of column i, NULL past the last; *numbers (rows, NaN for NULL) where it holds numbers
+ * alone, else *texts (rows, NULL for NULL).  They live as long as the table. */
+const char *mete_table_column(const struct mete_table *t, int32_t i, const double **numbers,
+                              const char *const **texts);
+void mete_table_close(struct mete_table *t); /* NULL is fine */
 
 struct mete_report_options {
     const char *db, *path;   /* the results database; the HTML file to write */

@@ -52,6 +52,9 @@ const char *safetensors_name(const struct safetensors *s); /* the path, for mess
  * every tensor is aligned.  array.bytes need not be set. */
 int safetensors_write(const char *path, const struct safetensor *tensors, int n,
                       const struct safetensors_pair *meta, int pairs);
+/* The same into memory; free() *out. */
+int safetensors_bytes(void **out, size_t *size, const struct safetensor *tensors, int n,
+                      const struct safetensors_pair *meta, int pairs);
 /* The same, with the SHA-256 of the data and of the other metadata among the metadata, as
  * "sha256". */
 int safetensors_write_summed(const char *path, const struct safetensor *tensors, int n,

@@ -5,6 +5,7 @@
 #include "base/jsonw.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -103,23 +104,38 @@ static void write_header(struct jsonw *w, const struct safetensor *tensors, int 
     jsonw_close(w);
 }
 
-static int write_sorted(const char *path, const struct safetensor *tensors, int n,
+/* Where the bytes go: a file, or memory. */
+struct sink {
+    struct file_out file;
+    bool memory;
+    struct text text;
+};
+
+static void sink_write(struct sink *o, const void *data, size_t size)
+{
+    if (o->memory)
+        text_add_bytes(&o->text, data, size);
+    else
+        file_out_write(&o->file, data, size);
+}
+
+static int write_sorted(const char *path, struct sink *o, const struct safetensor *tensors, int n,
                         const struct safetensors_pair *meta, int pairs)
 {
     struct jsonw w = {0};
-    struct file_out o;
     write_header(&w, tensors, n, meta, pairs);
     uint64_t length = (w.size + 7) / 8 * 8; /* padded with spaces: the data is aligned */
     int err = length > SAFETENSORS_HEADER_MAX
                   ? fail(METE_EINVAL, "cannot write %s: the header would be too long", path)
-                  : file_out_open(&o, path);
+              : o->memory ? 0
+                          : file_out_open(&o->file, path);
     if (!err) {
-        file_out_write(&o, &length, sizeof length);
-        file_out_write(&o, w.text, w.size);
-        file_out_write(&o, "       ", length - w.size);
+        sink_write(o, &length, sizeof length);
+        sink_write(o, w.text, w.size);
+        sink_write(o, "       ", length - w.size);
         for (int i = 0; i < n; i++)
-            file_out_write(&o, tensors[i].array.data, tensors[i].array.bytes);
-        err = file_out_commit(&o);
+            sink_write(o, tensors[i].array.data, tensors[i].array.bytes);
+        err = o->memory ? 0 : file_out_commit(&o->file);
     }
     jsonw_release(&w);
     return err;
@@ -137,7 +153,7 @@ static void sum_of(const struct safetensor *tensors, int n, const struct safeten
     sha256_hex(&sum, out);
 }
 
-static int write_all(const char *path, const struct safetensor *tensors, int n,
+static int write_all(const char *path, struct sink *o, const struct safetensor *tensors, int n,
                      const struct safetensors_pair *meta, int pairs, bool summed)
 {
     struct safetensor *t = mem_array((size_t)n, sizeof *t);
@@ -157,7 +173,7 @@ static int write_all(const char *path, const struct safetensor *tensors, int n,
     if (!err && summed)
         sum_of(t, n, m, pairs, sum);
     if (!err)
-        err = write_sorted(path, t, n, m, pairs);
+        err = write_sorted(path, o, t, n, m, pairs);
     free(t);
     free(m);
     return err;
@@ -166,11 +182,25 @@ static int write_all(const char *path, const struct safetensor *tensors, int n,
 int safetensors_write(const char *path, const struct safetensor *tensors, int n,
                       const struct safetensors_pair *meta, int pairs)
 {
-    return write_all(path, tensors, n, meta, pairs, false);
+    return write_all(path, &(struct sink){0}, tensors, n, meta, pairs, false);
+}
+
+int safetensors_bytes(void **out, size_t *size, const struct safetensor *tensors, int n,
+                      const struct safetensors_pair *meta, int pairs)
+{
+    struct sink o = {.memory = true};
+    int err = write_all("to memory", &o, tensors, n, meta, pairs, false);
+    if (err) {
+        text_release(&o.text);
+        return err;
+    }
+    *out = o.text.at;
+    *size = o.text.size;
+    return 0;
 }
 
 int safetensors_write_summed(const char *path, const struct safetensor *tensors, int n,
                              const struct safetensors_pair *meta, int pairs)
 {
-    return write_all(path, tensors, n, meta, pairs, true);
+    return write_all(path, &(struct sink){0}, tensors, n, meta, pairs, true);
 }

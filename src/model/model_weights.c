@@ -95,17 +95,14 @@ static int gather_says(const struct mete_model *m, const struct card_text *card,
     return n;
 }
 
-int mete_model_save(struct mete_model *m, const char *path)
+/* To `path`, or where that is NULL into memory. */
+static int write_out(struct mete_model *m, const char *path, void **out, size_t *n)
 {
     NUMBER_LOCALE;
     struct tensors all = {0};
     struct card_text card;
     char labelled[24];
-    int err = model_check(m);
-    if (!err && !path)
-        err = fail(METE_EINVAL, "a model needs a path");
-    if (!err)
-        err = model_weights(m, false, &all);
+    int err = model_weights(m, false, &all);
     if (!err && m->adapted)
         err = model_task_write(m, &all);
     if (err) {
@@ -118,9 +115,27 @@ int mete_model_save(struct mete_model *m, const char *path)
     card_write(&card, &described, m->takes.classes, true, m->frozen_of);
     snprintf(labelled, sizeof labelled, "%d", m->labelled);
     struct safetensors_pair *says = mem_array((size_t)(m->n_says + card.n + 1), sizeof *says);
-    err = model_write(path, &all, says, gather_says(m, &card, labelled, says));
+    int pairs = gather_says(m, &card, labelled, says);
+    err = path ? model_write(path, &all, says, pairs)
+               : safetensors_bytes(out, n, all.at, all.n, says, pairs);
     free(says);
     card_text_release(&card);
     tensors_release(&all);
     return err;
+}
+
+int mete_model_save(struct mete_model *m, const char *path)
+{
+    int err = model_check(m);
+    if (!err && !path)
+        err = fail(METE_EINVAL, "a model needs a path");
+    return err ? err : write_out(m, path, NULL, NULL);
+}
+
+int mete_model_bytes(struct mete_model *m, void **out, size_t *n)
+{
+    int err = model_check(m);
+    if (!err && (!out || !n))
+        err = fail(METE_EINVAL, "there is nowhere to put the model");
+    return err ? err : write_out(m, NULL, out, n);
 }

@@ -320,7 +320,8 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
 
 /* Settings, and what the model takes. */
 static int write_model(const struct experiment *x, const struct tensors *model, const char *frozen,
-                       const struct settings *settings, const char *folder, const char *name)
+                       const struct settings *settings, const struct experiment_options *o,
+                       const char *name)
 {
     char path[4096];
     struct card_text card;
@@ -329,22 +330,27 @@ static int write_model(const struct experiment *x, const struct tensors *model, 
     card_write(&card, x->data, tasks_ways(x->train), tasks_are_users(x->train), frozen);
     meta = mem_grow(meta, (size_t)(n + card.n), sizeof *meta);
     memcpy(meta + n, card.pairs, (size_t)card.n * sizeof *meta);
-    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
-    int err = model_write(path, model, meta, n + card.n);
+    int err = 0;
+    if (o->folder) {
+        snprintf(path, sizeof path, "%s/%s.safetensors", o->folder, name);
+        err = model_write(path, model, meta, n + card.n);
+    }
+    if (!err && o->model)
+        err = o->model(o->user, name, model, meta, n + card.n);
     card_text_release(&card);
     free(meta);
     return err;
 }
 
 static int write_models(struct experiment *x, struct trainer *t, struct tensors *last,
-                        const struct settings *settings, const char *folder)
+                        const struct settings *settings, const struct experiment_options *o)
 {
     char frozen[FREEZE_TEXT];
     int err = freeze_models(x, t, last, frozen);
     const char *of = *frozen ? frozen : NULL;
     if (!err)
-        err = write_model(x, &t->best, of, settings, folder, "best");
-    return err ? err : write_model(x, last, of, settings, folder, "last");
+        err = write_model(x, &t->best, of, settings, o, "best");
+    return err ? err : write_model(x, last, of, settings, o, "last");
 }
 
 /* The best model, then the last, on the test tasks of every number of shots. */
@@ -466,8 +472,8 @@ static int run_once(const struct settings *settings, struct shelf *shelf,
     struct tensors last = {0};
     if (!err)
         err = learner_save(x.learner, LEARNER_MODEL, &last);
-    if (!err && o->folder)
-        err = write_models(&x, &t, &last, settings, o->folder);
+    if (!err && (o->folder || o->model))
+        err = write_models(&x, &t, &last, settings, o);
     if (!err)
         err = test_models(&x, &t, &last, out);
     if (!err)

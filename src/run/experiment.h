@@ -12,6 +12,8 @@
 /* Datasets that several runs share, each opened once. */
 struct shelf;
 int shelf_open(struct shelf **out);
+/* Whatever is asked for is this one, which outlives the shelf. */
+void shelf_lend(struct shelf *s, const struct dataset *data);
 void shelf_close(struct shelf *s); /* NULL is fine */
 int shelf_dataset(struct shelf *s, const char *name, const struct dataset **out);
 /* What the dataset holds, in a word that is made once (data/content.h). */
@@ -47,10 +49,12 @@ struct experiment_options {
     const struct learner_source *source; /* NULL: the engine */
     const char *device;                  /* NULL: cpu */
     int threads;
-    struct ranks *ranks;                          /* NULL, or those that share the run */
-    struct lockstep_set *lockstep_set;            /* NULL, or runs that share a GPU's launches */
-    const char *folder;                           /* for checkpoints and models */
-    int (*progress)(void *user, struct meter *m); /* may be NULL */
+    struct ranks *ranks;               /* NULL, or those that share the run */
+    struct lockstep_set *lockstep_set; /* NULL, or runs that share a GPU's launches */
+    const char *folder;                /* for checkpoints and models; NULL: none */
+    int (*model)(void *user, const char *name, const struct tensors *model,
+                 const struct safetensors_pair *says, int n); /* gets the models, too; or NULL */
+    int (*progress)(void *user, struct meter *m);             /* may be NULL */
     void *user;
 };
 

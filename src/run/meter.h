@@ -15,7 +15,10 @@ struct meter {
     double restored; /* of `done`: from a checkpoint, so it says nothing about the speed */
     bool testing;    /* training is over */
     int64_t step, steps;
-    double accuracy;         /* of the latest validation; NaN: none yet */
+    double accuracy; /* of the latest validation; NaN: none yet */
+    int validations; /* so far; what follows is of the latest */
+    int64_t valid_step, tasks, labels;
+    double half, loss;       /* loss: of training since the one before */
     bool stop_at_checkpoint; /* set by `tell`: the run should stop when it next saves itself */
 };
 

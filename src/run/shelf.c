@@ -15,6 +15,7 @@ struct shelf {
         char content[CONTENT_SIZE]; /* "": not asked for yet */
     } * at;
     int n;
+    bool lent; /* at[0] is somebody else's, and what every name means */
 };
 
 int shelf_open(struct shelf **out)
@@ -31,16 +32,27 @@ void shelf_close(struct shelf *s)
         return;
     for (int i = 0; i < s->n; i++) {
         free(s->at[i].name);
-        dataset_close(s->at[i].data);
+        if (!s->lent)
+            dataset_close(s->at[i].data);
     }
     free(s->at);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
+static void put(struct shelf *s, const char *name, struct dataset *d)
+{
+    s->at = mem_grow(s->at, (size_t)s->n + 1, sizeof *s->at);
+    s->at[s->n].name = mem_string(name);
+    s->at[s->n].content[0] = '\0';
+    s->at[s->n++].data = d;
+}
+
 static int find(struct shelf *s, const char *name, int *at)
 {
     struct dataset *d = NULL;
+    if (s->lent)
+        return *at = 0;
     for (*at = 0; *at < s->n; ++*at)
         if (strcmp(s->at[*at].name, name) == 0)
             return 0;
@@ -48,11 +60,14 @@ static int find(struct shelf *s, const char *name, int *at)
     if (err)
         return err;
     dataset_tell_unlabelled(d);
-    s->at = mem_grow(s->at, (size_t)s->n + 1, sizeof *s->at);
-    s->at[s->n].name = mem_string(name);
-    s->at[s->n].content[0] = '\0';
-    s->at[s->n++].data = d;
+    put(s, name, d);
     return 0;
+}
+
+void shelf_lend(struct shelf *s, const struct dataset *data)
+{
+    put(s, data->name, (struct dataset *)data);
+    s->lent = true;
 }
 
 int shelf_dataset(struct shelf *s, const char *name, const struct dataset **out)

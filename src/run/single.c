@@ -1,4 +1,5 @@
 /* single.c - mete train and mete eval: one run, one model. */
+#include "run/single.h"
 #include "run/evaluate.h"
 #include "run/sweep.h"
 #include "run/model.h"
@@ -106,29 +107,32 @@ static void log_labels(const struct store_results *r)
              (long long)r->kinds[KIND_VALIDATION], (long long)r->unique_validation);
 }
 
-/* Trains, writes the folder and tells of it. */
+/* Trains, writes the folder, unless it is NULL, and tells of it. */
 static int train_in(const char *folder, const struct settings *s, struct shelf *shelf,
-                    const struct mete_train_options *o, struct results *out)
+                    const struct single *how, struct results *out)
 {
-    struct experiment_options x = {.device = o->device,
-                                   .threads = o->threads,
+    struct experiment_options x = {.device = how->o->device,
+                                   .threads = how->o->threads,
                                    .ranks = ranks_world(),
                                    .folder = folder,
-                                   .progress = pass_on_progress,
-                                   .user = (void *)o->bench};
-    int err = file_make_folder(folder);
+                                   .progress = how->progress,
+                                   .model = how->model,
+                                   .user = how->user};
+    int err = folder ? file_make_folder(folder) : 0;
     if (!err)
         err = experiment_run(s, shelf, &x, out);
     if (err)
         return err;
-    err = folder_write(folder, s, out);
+    err = folder ? folder_write(folder, s, out) : 0;
     if (err) {
         results_release(out);
         return err;
     }
-    checkpoint_remove(folder);
+    if (folder)
+        checkpoint_remove(folder);
     log_labels(&out->all);
-    log_info("best at step %lld; models in %s", (long long)out->all.best_step, folder);
+    log_info("best at step %lld%s%s", (long long)out->all.best_step, folder ? "; models in " : "",
+             folder ? folder : "");
     return 0;
 }
 
@@ -151,15 +155,22 @@ static void join(struct store_test *to, const struct store_test *t)
 
 /* One run, or one for each fold, whose tests are told as one. */
 static int train_all(const char *folder, const struct settings *s, struct shelf *shelf,
-                     const struct mete_train_options *o)
+                     const struct single *how)
 {
     struct results whole = {0};
+    const struct mete_train_options *o = how->o;
     int err = 0, folds = settings_folds(s);
+    if (folds > 1 && how->one_model)
+        return fail(METE_EINVAL,
+                    "data.folds=%d stands for %d models, where one is wanted; set data.fold", folds,
+                    folds);
     for (int f = 1; f <= folds && !err; f++) {
         struct settings one = settings_fold(s, f);
         struct results r;
-        char *at = folds > 1 ? mem_print("%s/fold-%d", folder, f) : mem_string(folder);
-        err = train_in(at, &one, shelf, o, f == 1 ? &whole : &r);
+        char *at = !folder     ? NULL
+                   : folds > 1 ? mem_print("%s/fold-%d", folder, f)
+                               : mem_string(folder);
+        err = train_in(at, &one, shelf, how, f == 1 ? &whole : &r);
         for (int i = 0; f > 1 && !err && i < r.all.n_tests; i++)
             join(&whole.tests[i], &r.tests[i]);
         if (f > 1 && !err)
@@ -173,9 +184,10 @@ static int train_all(const char *folder, const struct settings *s, struct shelf 
     return err;
 }
 
-int mete_train(const struct mete_train_options *o)
+int single_run(const struct single *how)
 {
     NUMBER_LOCALE;
+    const struct mete_train_options *o = how->o;
     struct shelf *shelf = NULL;
     struct settings s = {0};
     char *folder = NULL, seed[24];
@@ -186,6 +198,8 @@ int mete_train(const struct mete_train_options *o)
                                          {"net", o->net, "--net"},
                                          {"seed", seed, "--seed"}};
     int err = shelf_open(&shelf);
+    if (!err && how->data)
+        shelf_lend(shelf, how->data);
     if (!err)
         err = resolve(&s, shelf, names, 5, o->set);
     if (!err && o->print_config) {
@@ -194,17 +208,23 @@ int mete_train(const struct mete_train_options *o)
             o->config(o->user, text);
         free(text);
     } else if (!err) {
-        if (o->folder)
+        if (o->folder && !how->no_folder)
             folder = mem_string(o->folder);
-        else
+        else if (!how->no_folder)
             err = folder_name(&s, &folder);
         if (!err)
-            err = train_all(folder, &s, shelf, o);
+            err = train_all(folder, &s, shelf, how);
     }
     free(folder);
     settings_release(&s);
     shelf_close(shelf);
     return err;
+}
+
+int mete_train(const struct mete_train_options *o)
+{
+    return single_run(
+        &(struct single){.o = o, .progress = pass_on_progress, .user = (void *)o->bench});
 }
 
 /* A model's own benchmark is that of the data it knows: tests of others might hold what it was

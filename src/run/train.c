@@ -140,6 +140,19 @@ static int training_loss(struct trainer *t, double *loss)
     return err;
 }
 
+static void note_validation(const struct trainer *t, const struct score *score,
+                            const struct ledger_totals *totals, double loss)
+{
+    struct meter *m = t->meter;
+    m->accuracy = score->accuracy;
+    m->half = score->half;
+    m->loss = loss;
+    m->valid_step = t->step;
+    m->tasks = totals->tasks;
+    m->labels = totals->labels;
+    m->validations++;
+}
+
 /* Also before the first update: how far training brings a model needs a start. */
 static int validate(struct trainer *t)
 {
@@ -167,7 +180,7 @@ static int validate(struct trainer *t)
         t->best_accuracy = score.accuracy;
     }
     if (t->meter)
-        t->meter->accuracy = score.accuracy;
+        note_validation(t, &score, &totals, loss);
     score_release(&score);
     return !err && t->folder && t->step > 0 ? save(t) : err;
 }

@@ -2,49 +2,10 @@
 #include <string.h>
 #include "test.h"
 #include "files.h"
+#include "pictures.h"
 #include "base/file.h"
-#include "mete.h"
 
 #include <pthread.h>
-
-enum { SIDE = 16, ITEM = SIDE * SIDE, WAYS = 5, USERS = 12, EACH = 20, ITEMS = USERS * EACH };
-
-/* Pictures of a bright bar at a place that says the class, on paper that says the user. */
-static uint8_t pictures[ITEMS][ITEM];
-static int32_t classes[ITEMS], users[ITEMS];
-
-static void draw_pictures(void)
-{
-    uint32_t noise = 1;
-    for (int i = 0; i < ITEMS; i++) {
-        users[i] = i / EACH;
-        classes[i] = i % WAYS;
-        for (int p = 0; p < ITEM; p++) {
-            noise = noise * 1664525 + 1013904223;
-            bool bar = p / SIDE / 3 == classes[i];
-            pictures[i][p] = (uint8_t)((bar ? 200 : 40) + users[i] + (int)(noise >> 27));
-        }
-    }
-}
-
-static const char *const class_names[] = {"one", "two", "three \"3\"", "four", "fünf"};
-
-static struct mete_data_parts parts_of_pictures(void)
-{
-    return (struct mete_data_parts){
-        .size = sizeof(struct mete_data_parts),
-        .name = "bars",
-        .x = {.x = pictures, .items = ITEMS, .h = SIDE, .w = SIDE, .c = 1, .scale = 1 / 255.0f},
-        .y = classes,
-        .user = users,
-        .class_names = class_names};
-}
-
-static struct mete_array items(int first, int n)
-{
-    return (struct mete_array){
-        .x = pictures[first], .items = n, .h = SIDE, .w = SIDE, .c = 1, .scale = 0};
-}
 
 /* The best model of a short training of `method`; its path. */
 static const char *trained(const char *method, const char *net)

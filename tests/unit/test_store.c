@@ -617,7 +617,38 @@ TEST(the_last_test_cleans_up)
     CHECK_EQ(system(command), 0);
 }
 
-TESTS(T(the_id_of_a_run_is_the_same_for_ever),
+TEST(tables_are_columns_of_numbers_or_texts)
+{
+    const char *path = new_path();
+    struct store *s = NULL;
+    struct mete_table *t = NULL;
+    int64_t rows = 0;
+    CHECK_OK(store_open(&s, path, STORE_WRITE));
+    CHECK_OK(sql_exec(s, "CREATE TABLE mixed (a, b, c)", "write"));
+    CHECK_OK(sql_exec(s, "INSERT INTO mixed VALUES (1, 'x', NULL), (2.5, 3, NULL)", "write"));
+    store_close(s);
+    CHECK_OK(mete_table_open(&t, path, "mixed"));
+    CHECK_EQ(mete_table_columns(t, &rows), 3);
+    CHECK_EQ(rows, 2);
+    const double *numbers = NULL;
+    const char *const *texts = NULL;
+    CHECK_STR(mete_table_column(t, 0, &numbers, &texts), "a");
+    CHECK(numbers && !texts && numbers[0] == 1 && numbers[1] == 2.5);
+    CHECK_STR(mete_table_column(t, 1, &numbers, &texts), "b");
+    CHECK(!numbers && texts);
+    CHECK_STR(texts[1], "3");
+    CHECK_STR(mete_table_column(t, 2, &numbers, NULL), "c");
+    CHECK(numbers && isnan(numbers[0]));
+    CHECK(!mete_table_column(t, 3, NULL, NULL) && !mete_table_column(NULL, 0, NULL, NULL));
+    mete_table_close(t);
+    t = NULL;
+    CHECK_EQ(mete_table_open(&t, path, "runs; drop"), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "no table 'runs; drop'");
+    CHECK(mete_table_open(&t, "/nowhere.db", "runs") < 0 && t == NULL);
+    mete_table_close(NULL);
+}
+
+TESTS(T(tables_are_columns_of_numbers_or_texts), T(the_id_of_a_run_is_the_same_for_ever),
       T(the_id_depends_on_every_setting_but_not_on_order_or_origin),
       T(planning_again_changes_nothing_and_a_run_is_claimed_once),
       T(closing_gives_claims_back_and_a_silent_machine_loses_its_claim),
