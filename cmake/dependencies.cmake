@@ -45,3 +45,4 @@ mete_optional(JPEG libjpeg)       # data/: images
 mete_optional(CURL libcurl)       # data/: fetching public sets
 mete_optional(YAML yaml-0.1)      # config/: suites
 mete_optional(SQLITE sqlite3)     # store/: results
+mete_optional(MICROHTTPD libmicrohttpd) # serve/: the page in the browser

@@ -473,6 +473,19 @@ struct mete_report_options {
 };
 int mete_report(const struct mete_report_options *o);
 
+/* ---- a page in the browser (docs/serve.md) ---- */
+
+struct mete_serve_options {
+    size_t size;      /* of this struct: later versions add at the end */
+    const char *what; /* a results database; or a data set, to label its items */
+    const char *bind; /* an address of this machine; NULL: 127.0.0.1 */
+    int32_t port;     /* 0: any that is free */
+    void (*ready)(void *user, const char *address); /* told once the page can be opened */
+    int (*stop)(void *user); /* asked ten times a second; not 0 ends the server */
+    void *user;
+};
+int mete_serve(const struct mete_serve_options *o);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,17 +28,27 @@ static int prepare(struct page *p)
     return err ? err : result_list_read(&p->results, p->s, p->suite, "best");
 }
 
-static int write_sections(struct page *p)
+static int add_sections(struct page *p, page_section_fn *const *sections, int n)
 {
-    typedef int section_fn(struct page * p);
-    static section_fn *const sections[] = {
-        page_head,  page_tables,   page_paper,  page_figures,     page_pairs,
-        page_users, page_training, page_ledger, page_calibration, page_theory,
-        page_drift, page_measures, page_runs};
     int err = 0;
-    for (size_t i = 0; !err && i < sizeof sections / sizeof *sections; i++)
+    for (int i = 0; !err && i < n; i++)
         err = sections[i](p), p->head_size = i ? p->head_size : p->html.size;
     return err;
+}
+
+static page_section_fn *const all_sections[] = {
+    page_head,  page_tables,   page_paper,  page_figures,     page_pairs,
+    page_users, page_training, page_ledger, page_calibration, page_theory,
+    page_drift, page_measures, page_runs};
+enum { ALL_SECTIONS = sizeof all_sections / sizeof *all_sections };
+
+static void release_page(struct page *p)
+{
+    result_list_release(&p->results);
+    text_release(&p->html);
+    text_release(&p->nav);
+    style_release(&p->style);
+    store_close(p->s);
 }
 
 static void add_opening(struct text *out, const struct page *p, const char *title)
@@ -66,17 +76,13 @@ static void add_closing(struct text *out)
     text_add(out, "</script>\n</body>\n</html>\n");
 }
 
-static int write_page(struct page *p, const char *path, const char *title)
+static void add_page(struct text *out, const struct page *p, const char *title)
 {
-    struct text out = {0};
-    add_opening(&out, p, title);
-    text_add_bytes(&out, p->html.at, p->head_size);
-    text_print(&out, "<nav aria-label=\"sections\">%s</nav>\n", p->nav.at ? p->nav.at : "");
-    text_add(&out, p->html.at ? p->html.at + p->head_size : "");
-    add_closing(&out);
-    int err = file_write(path, out.at, out.size);
-    text_release(&out);
-    return err;
+    add_opening(out, p, title);
+    text_add_bytes(out, p->html.at, p->head_size);
+    text_print(out, "<nav aria-label=\"sections\">%s</nav>\n", p->nav.at ? p->nav.at : "");
+    text_add(out, p->html.at ? p->html.at + p->head_size : "");
+    add_closing(out);
 }
 
 static char *default_title(const char *db, const char *suite)
@@ -87,26 +93,49 @@ static char *default_title(const char *db, const char *suite)
     return mem_print("Results of %.*s", (int)strcspn(name, "."), name);
 }
 
-int mete_report(const struct mete_report_options *o)
+static int open_page(struct page *p, const char *db)
+{
+    int err = store_open(&p->s, db, STORE_READ);
+    return err ? err : prepare(p);
+}
+
+int report_sections(struct text *out, const char *db, page_section_fn *const *sections, int n)
+{
+    NUMBER_LOCALE;
+    struct page p = {0};
+    int err = open_page(&p, db);
+    if (!err)
+        err = add_sections(&p, sections, n);
+    if (!err)
+        text_add_bytes(out, p.html.at, p.html.size);
+    release_page(&p);
+    return err;
+}
+
+int report_text(struct text *out, const struct mete_report_options *o)
 {
     NUMBER_LOCALE;
     struct page p = {.suite = o->suite};
     char *title = o->title ? mem_string(o->title) : default_title(o->db, o->suite);
-    int err = store_open(&p.s, o->db, STORE_READ);
+    int err = open_page(&p, o->db);
     if (!err)
-        err = prepare(&p);
+        err = add_sections(&p, all_sections, ALL_SECTIONS);
     if (!err)
-        err = write_sections(&p);
-    if (!err)
-        err = write_page(&p, o->path, title);
+        add_page(out, &p, title);
     if (!err && o->tensorboard)
         err = tensorboard_write(p.s, o->suite, o->tensorboard);
-    result_list_release(&p.results);
-    text_release(&p.html);
-    text_release(&p.nav);
-    style_release(&p.style);
-    store_close(p.s);
+    release_page(&p);
     free(title);
+    return err;
+}
+
+int mete_report(const struct mete_report_options *o)
+{
+    struct text page = {0};
+    int err = report_text(&page, o);
+    if (!err)
+        err = file_write(o->path, page.at, page.size);
+    text_release(&page);
     return err;
 }
 #endif

@@ -53,6 +53,14 @@ int page_measured(struct page *p, const char *name, double *out);
 /* The text in the first column of the first row, or NULL; free() it. */
 int page_text(struct page *p, const char *sql, char **out);
 
+/* ---- pages ---- */
+
+/* The whole page of `mete report`, which o->path does not name. */
+int report_text(struct text *out, const struct mete_report_options *o);
+/* Some sections of all runs, without what is around them. */
+typedef int page_section_fn(struct page *p);
+int report_sections(struct text *out, const char *db, page_section_fn *const *sections, int n);
+
 /* ---- sections, in order ---- */
 
 int page_head(struct page *p);     /* the first screen */

@@ -137,9 +137,8 @@ static const char pairs_sql[] =
                                                   "  FROM over_seeds o LEFT JOIN over_tasks t "
                                                   "USING (variant, test_shots, support, bn))";
 
-int report_prepare(struct store *s, const char *suite)
+int report_prepare_runs(struct store *s, const char *suite)
 {
-    static const char *const steps[] = {variants_sql, chosen_sql, wanted_sql, contests_sql};
     int rc = sqlite3_create_function(s->db, "show_count", 1, SQLITE_UTF8, NULL, sql_show_count,
                                      NULL, NULL);
     if (!rc)
@@ -153,6 +152,13 @@ int report_prepare(struct store *s, const char *suite)
                      "INSERT INTO shown SELECT run FROM runs WHERE ?1 IS NULL OR run IN"
                      " (SELECT run FROM suite_runs JOIN suites USING (suite) WHERE name = ?1)",
                      "t", suite);
+    return err ? err : sql_exec(s, variants_sql, "cannot read the results");
+}
+
+int report_prepare(struct store *s, const char *suite)
+{
+    static const char *const steps[] = {chosen_sql, wanted_sql, contests_sql};
+    int err = report_prepare_runs(s, suite);
     for (size_t i = 0; !err && i < sizeof steps / sizeof *steps; i++)
         err = sql_exec(s, steps[i], "cannot read the results");
     return err;

@@ -1,6 +1,7 @@
 /* prepare.h - what the page and the summary read, as temporary tables of the database:
  *
  *   shown     the runs looked at
+ *   named     of each variant the settings that keep it apart from others of its cell
  *   chosen    for every cell and test the variant with the best validation accuracy, in the
  *             order of the page (`place`); settings that vary within what a cell would be keep
  *             cells apart, and are named in `line` and `dash` ("active, train.resplit=yes")
@@ -20,7 +21,8 @@ struct store;
 
 enum { SEEDS_ENOUGH = 3 }; /* for an interval over seeds: of two, Student's t is 12.7 */
 
-int report_prepare(struct store *s, const char *suite); /* `suite` NULL: all runs */
+int report_prepare_runs(struct store *s, const char *suite); /* shown and named alone */
+int report_prepare(struct store *s, const char *suite);      /* `suite` NULL: all runs */
 int prepare_pairs(struct store *s);
 
 /* For queries: shown or not, by one interval; `of` is the table, "c." or "". */

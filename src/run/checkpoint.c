@@ -298,6 +298,18 @@ static int read_collection(struct trainer *t, const struct safetensors *f, const
     return err;
 }
 
+static struct store_checkpoint validation_of(const double row[HISTORY_FIELDS], int shots)
+{
+    return (struct store_checkpoint){.step = (int64_t)row[0],
+                                     .shots = shots,
+                                     .tasks = (int64_t)row[1],
+                                     .labels = (int64_t)row[2],
+                                     .train_loss = row[3],
+                                     .accuracy = row[4],
+                                     .half = row[5],
+                                     .loss = row[6]};
+}
+
 static int read_history(struct trainer *t, const struct safetensors *f, const int64_t *counters,
                         double best)
 {
@@ -314,17 +326,8 @@ static int read_history(struct trainer *t, const struct safetensors *f, const in
     err = check_history((const double(*)[HISTORY_FIELDS])h, n, counters, best);
     if (!err)
         t->history = mem_grow(t->history, (size_t)n + 1, sizeof *t->history);
-    for (t->n_history = 0; t->n_history < n && !err; t->n_history++) {
-        const double *row = h[t->n_history];
-        t->history[t->n_history] = (struct store_checkpoint){.step = (int64_t)row[0],
-                                                             .shots = t->setup->train.val_shots,
-                                                             .tasks = (int64_t)row[1],
-                                                             .labels = (int64_t)row[2],
-                                                             .train_loss = row[3],
-                                                             .accuracy = row[4],
-                                                             .half = row[5],
-                                                             .loss = row[6]};
-    }
+    for (t->n_history = 0; t->n_history < n && !err; t->n_history++)
+        t->history[t->n_history] = validation_of(h[t->n_history], t->setup->train.val_shots);
     free(h);
     return err;
 }
@@ -500,5 +503,56 @@ int checkpoint_read(struct trainer *t)
         return fail_within(err, "cannot go on from %s", path);
     log_warn("%s; moved to %s, and the run starts anew", mete_errmsg(), aside);
     t->unusable = true;
+    return err;
+}
+
+/* ---- a look from outside ---- */
+
+static int glance_history(struct glance *out, const struct safetensors *f)
+{
+    const struct ndarray *a;
+    double(*h)[HISTORY_FIELDS] = NULL;
+    int err = get(f, "@history", DTYPE_F64, -1, &a);
+    int64_t n = err ? 0 : ndarray_count(a) / HISTORY_FIELDS;
+    if (!err)
+        err = mem_try(&h, (size_t)n + 1, sizeof *h, "a checkpoint");
+    if (err)
+        return err;
+    ndarray_to_double(a, h[0]);
+    out->history = mem_array((size_t)n + 1, sizeof *out->history);
+    for (out->n_history = 0; out->n_history < n; out->n_history++)
+        out->history[out->n_history] = validation_of(h[out->n_history], 0);
+    free(h);
+    return 0;
+}
+
+/* Whoever goes on from a checkpoint checks its sum; a look at four tensors does not. */
+int checkpoint_glance(const char *folder, struct glance *out)
+{
+    char path[4096];
+    struct safetensors *f = NULL;
+    const struct ndarray *a;
+    int64_t counters[COUNTERS];
+    double reals[2];
+    struct glance found = {0};
+    path_of(path, folder, "checkpoint.safetensors");
+    if (access(path, F_OK) != 0)
+        return fail(METE_EIO, "%s: %s", path, strerror(errno));
+    int err = safetensors_open(&f, path);
+    if (!err)
+        err = read_counters(f, counters);
+    if (!err)
+        err = get(f, "@reals", DTYPE_F64, 2, &a);
+    if (!err) {
+        ndarray_to_double(a, reals);
+        found.step = counters[C_STEP];
+        found.tasks = counters[C_TASKS];
+        found.labels = counters[C_LABELS];
+        found.spent = reals[0];
+        err = glance_history(&found, f);
+    }
+    safetensors_close(f);
+    if (!err)
+        *out = found;
     return err;
 }

@@ -55,4 +55,14 @@ int checkpoint_write(struct trainer *t);
 int checkpoint_read(struct trainer *t);
 void checkpoint_remove(const char *folder);
 
+/* How far a run is that another process makes, by its last checkpoint; METE_EIO where there is
+ * none.  free() `history` (n_history). */
+struct glance {
+    int64_t step, tasks, labels;
+    double spent; /* labels' worth */
+    struct store_checkpoint *history;
+    int n_history;
+};
+int checkpoint_glance(const char *folder, struct glance *out);
+
 #endif

@@ -17,8 +17,8 @@ function isolate(line) {
 }
 
 // Entries of a legend become buttons.
-function enableLegends() {
-  for (const item of document.querySelectorAll('.legend li')) {
+function enableLegends(root) {
+  for (const item of root.querySelectorAll('.legend li')) {
     const button = document.createElement('button');
     button.type = 'button';
     button.setAttribute('aria-pressed', 'false');
@@ -76,10 +76,14 @@ function enableReadout(figure) {
   }
 }
 
-enableLegends();
-for (const figure of document.querySelectorAll('figure')) {
-  enableReadout(figure);
-  const table = figure.querySelector(':scope > details');
-  if (table && figure.querySelector('svg')) table.open = false; // without scripts it stays open
+function enableFigures(root) {
+  enableLegends(root);
+  for (const figure of root.querySelectorAll('figure')) {
+    enableReadout(figure);
+    const table = figure.querySelector(':scope > details');
+    if (table && figure.querySelector('svg')) table.open = false; // without scripts it stays open
+  }
 }
+
+enableFigures(document);
 document.documentElement.dataset.ready = 'yes';

@@ -1,0 +1,49 @@
+# mete serve: the token, limits and ends of the server, and its pages in a browser.
+. "$(dirname "$0")/lib.sh"
+here=$(dirname "$0")/../serve
+build=$(cd "$(dirname "$METE")" && pwd)
+refuses "no argument" 2 "takes" "$METE" serve
+refuses "a port that is none" 2 "expected 0 to 65535" "$METE" serve x.db --port 99999
+if "$METE" serve "$tmp/none.db" 2>&1 | grep -q libmicrohttpd-dev; then
+    skip "built without libmicrohttpd"
+    finish
+fi
+if ! "$build/fixture_db" "$tmp/x.db" 2>"$tmp/err"; then
+    skip "no live runs without SQLite: $(cat "$tmp/err")"
+    finish
+fi
+refuses "no database" 1 "$tmp/none.db" "$METE" serve "$tmp/none.db"
+echo text >"$tmp/text.db"
+refuses "no results database" 1 "not a results database" "$METE" serve "$tmp/text.db"
+refuses "an address that is none" 2 "--bind x: expected an address" "$METE" serve "$tmp/x.db" --bind x
+if ! command -v python3 >/dev/null; then
+    skip "python3 asks the server, and is not here"
+    finish
+fi
+part() { # NAME COMMAND...: adds up what a script says
+    "$@" >"$tmp/log" 2>&1
+    local rc=$? p f
+    grep FAILED "$tmp/log" >&2
+    read -r p _ f _ <<<"$(grep -E '^[0-9]+ passed' "$tmp/log" | tail -n 1)"
+    passed=$((passed + ${p:-0})) failed=$((failed + ${f:-1}))
+    [ $rc -eq 0 ] || tail -n 5 "$tmp/log" >&2
+}
+part python3 "$here/check_http.py" "$METE" "$tmp/x.db"
+
+# playwright-core is fetched once into the build folder.
+export PLAYWRIGHT=$build/node CHROMIUM METE
+CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -z "$CHROMIUM" ] || ! command -v node >/dev/null; then
+    skip "chromium and node open the pages, and are not here"
+    finish
+fi
+if [ ! -d "$PLAYWRIGHT/node_modules/playwright-core" ]; then
+    mkdir -p "$PLAYWRIGHT"
+    (cd "$PLAYWRIGHT" && npm install --no-audit --no-fund --no-save playwright-core) >"$tmp/npm" 2>&1 || {
+        skip "npm cannot fetch playwright-core, which drives the browser: $(tail -n 1 "$tmp/npm")"
+        finish
+    }
+fi
+"$build/fixture_db" "$tmp/few.db" 1
+part node --no-warnings "$here/live.mjs" "$tmp/few.db"
+finish
