@@ -18,6 +18,7 @@
 enum answer_kind {
     ANSWER_LABEL,   /* the item is of this class */
     ANSWER_UNKNOWN, /* the person does not know, and was paid for looking */
+    ANSWER_SECOND,  /* the class that somebody else gives an item that has one, which stands */
     ANSWER_UNDO,    /* an earlier row does not stand, and is not charged */
     ANSWER_CLASS,   /* a class that the dataset did not have */
     ANSWER_BUDGET,  /* the most that answers may cost from now on; 0: no limit */
@@ -30,9 +31,9 @@ struct answer {
     int kind;               /* enum answer_kind */
     char when[ANSWER_TIME]; /* "2026-11-18T22:43:59.123Z"; "" in what is added: now */
     const char *who;        /* the annotator; never empty */
-    int64_t item;           /* of a label, and of what is not known */
-    const char *klass;      /* of a label: its class by name; and of a class */
-    millionths cost;        /* of a label, and of what is not known; the budget */
+    int64_t item;           /* of a label, a second one, and of what is not known */
+    const char *klass;      /* of a label, first or second: its class by name; and of a class */
+    millionths cost;        /* of what has an item; the budget */
     int64_t undoes;         /* the number of the row that is undone */
     /* filled in when read */
     int64_t batch; /* 1, 2, … */
@@ -42,6 +43,8 @@ struct answer {
 struct answers_totals {
     millionths budget, spent;    /* budget 0: none */
     int64_t labels, unknown;     /* answers that stand */
+    int64_t seconds;             /* of items that had a label */
+    int64_t agreed;              /* and of those that say what the label says now */
     int64_t undone;              /* and those that do not */
     int64_t batches, unlabelled; /* items without a label */
 };
@@ -77,6 +80,11 @@ int32_t answers_label(const struct answers *a, int64_t item);
 /* The row whose answer is the item's label, or the last that says that somebody does not know;
  * -1: it was never answered. */
 int64_t answers_row_of(const struct answers *a, int64_t item);
+/* The row of what `who` says of an item, or -1; and the last of theirs of any item. */
+int64_t answers_row_by(const struct answers *a, int64_t item, const char *who);
+int64_t answers_last_by(const struct answers *a, const char *who);
+/* Whether a row answers for an item, with what it is charged. */
+bool answer_has_item(const struct answer *r);
 /* Name of class k; NULL past the last. */
 const char *answers_class(const struct answers *a, int k);
 /* The dataset as it was imported. */

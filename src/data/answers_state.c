@@ -11,6 +11,11 @@
 
 enum { WHO_MOST = 200 };
 
+bool answer_has_item(const struct answer *r)
+{
+    return r->kind == ANSWER_LABEL || r->kind == ANSWER_UNKNOWN || r->kind == ANSWER_SECOND;
+}
+
 static void number_classes(struct answers *a)
 {
     names_release(&a->classes);
@@ -78,7 +83,7 @@ static void push(struct answers *a, const struct answer *r)
     to->who = keep_word(a, r->who);
     to->klass = keep_word(a, r->klass);
     a->before[a->rows] = -1;
-    if (r->kind == ANSWER_LABEL || r->kind == ANSWER_UNKNOWN) {
+    if (answer_has_item(r)) {
         a->before[a->rows] = a->last[r->item];
         a->last[r->item] = a->rows;
     }
@@ -97,7 +102,8 @@ int64_t answers_row_of(const struct answers *a, int64_t item)
 {
     int64_t at = label_row(a, item);
     if (at < 0)
-        for (at = a->last[item]; at >= 0 && a->row[at].undone;)
+        for (at = a->last[item];
+             at >= 0 && (a->row[at].undone || a->row[at].kind != ANSWER_UNKNOWN);)
             at = a->before[at];
     return at;
 }
@@ -158,10 +164,29 @@ static int apply_unknown(struct answers *a, const struct answer *r)
     return err;
 }
 
+/* What is asked of a second person changes no label: whether they agree is counted. */
+static int apply_second(struct answers *a, const struct answer *r)
+{
+    int k = names_find(&a->classes, r->klass);
+    int64_t own = answers_row_by(a, r->item, r->who);
+    if (k < 0)
+        return no_class(a, r->klass);
+    if (own >= 0 && a->row[own].klass && strcmp(a->row[own].klass, r->klass) == 0)
+        return 0;
+    if (own >= 0)
+        return fail(METE_EINVAL, "%s has answered for item %" PRId64 " before", r->who, r->item);
+    if (a->label[r->item] == NO_LABEL)
+        return fail(METE_EINVAL, "item %" PRId64 " has no label that there could be a second of",
+                    r->item);
+    int err = charge(a, r);
+    a->totals.seconds += err == 1;
+    return err;
+}
+
 static int apply_undo(struct answers *a, const struct answer *r)
 {
     struct answer *old = r->undoes < a->rows ? &a->row[r->undoes] : NULL;
-    if (r->undoes < 0 || !old || (old->kind != ANSWER_LABEL && old->kind != ANSWER_UNKNOWN))
+    if (r->undoes < 0 || !old || !answer_has_item(old))
         return fail(METE_EINVAL, "row %" PRId64 " is no answer that could be undone", r->undoes);
     if (strcmp(old->who, r->who) != 0)
         return fail(METE_EINVAL, "row %" PRId64 " is the answer of %s, not of %s", r->undoes,
@@ -175,8 +200,10 @@ static int apply_undo(struct answers *a, const struct answer *r)
         a->label[old->item] = a->d->y[old->item];
         a->totals.labels--;
         a->totals.unlabelled++;
-    } else {
+    } else if (old->kind == ANSWER_UNKNOWN) {
         a->totals.unknown--;
+    } else {
+        a->totals.seconds--;
     }
     push(a, r);
     return 1;
@@ -214,10 +241,9 @@ static int check_name(const char *name, const char *what)
 int answers_apply(struct answers *a, const struct answer *r)
 {
     int err = check_name(r->who, "who answered");
-    if (!err && (r->kind == ANSWER_LABEL || r->kind == ANSWER_CLASS))
+    if (!err && (r->kind == ANSWER_LABEL || r->kind == ANSWER_SECOND || r->kind == ANSWER_CLASS))
         err = check_name(r->klass, "a class");
-    if (!err && (r->kind == ANSWER_LABEL || r->kind == ANSWER_UNKNOWN) &&
-        (r->item < 0 || r->item >= a->d->items))
+    if (!err && answer_has_item(r) && (r->item < 0 || r->item >= a->d->items))
         err = fail(METE_EINVAL, "no item %" PRId64 ": %s has items 0 to %" PRId64, r->item,
                    a->d->name, a->d->items - 1);
     if (err)
@@ -227,6 +253,8 @@ int answers_apply(struct answers *a, const struct answer *r)
         return apply_label(a, r);
     case ANSWER_UNKNOWN:
         return apply_unknown(a, r);
+    case ANSWER_SECOND:
+        return apply_second(a, r);
     case ANSWER_UNDO:
         return apply_undo(a, r);
     case ANSWER_CLASS:
@@ -242,9 +270,33 @@ const struct answer *answers_rows(const struct answers *a, int64_t *n)
     return a->row;
 }
 
+/* A second answer may come to agree by an undo of the first, so they are compared when asked. */
 struct answers_totals answers_totals(const struct answers *a)
 {
-    return a->totals;
+    struct answers_totals t = a->totals;
+    for (int64_t i = 0; i < a->rows && t.agreed < t.seconds; i++) {
+        const struct answer *r = &a->row[i];
+        if (r->kind == ANSWER_SECOND && !r->undone && a->label[r->item] != NO_LABEL)
+            t.agreed += strcmp(a->classes.at[a->label[r->item]], r->klass) == 0;
+    }
+    return t;
+}
+
+int64_t answers_row_by(const struct answers *a, int64_t item, const char *who)
+{
+    int64_t at = a->last[item];
+    while (at >= 0 && (a->row[at].undone || strcmp(a->row[at].who, who) != 0))
+        at = a->before[at];
+    return at;
+}
+
+int64_t answers_last_by(const struct answers *a, const char *who)
+{
+    int64_t at = a->rows - 1;
+    while (at >= 0 &&
+           (a->row[at].undone || !answer_has_item(&a->row[at]) || strcmp(a->row[at].who, who) != 0))
+        at--;
+    return at;
 }
 
 int32_t answers_label(const struct answers *a, int64_t item)

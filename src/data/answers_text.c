@@ -3,6 +3,7 @@
  *   mete-answers TAB 1 TAB sha256 of the dataset
  *   label TAB when TAB who TAB item TAB class TAB cost
  *   unknown TAB when TAB who TAB item TAB cost
+ *   second TAB when TAB who TAB item TAB class TAB cost
  *   undo TAB when TAB who TAB row
  *   class TAB when TAB who TAB name
  *   budget TAB when TAB who TAB amount
@@ -21,9 +22,15 @@
 #include <string.h>
 
 enum { FIELDS_MAX = 6, VERSION = 1 };
-static const char *const kind_words[ANSWER_KINDS] = {"label", "unknown", "undo", "class", "budget"};
-static const int kind_fields[ANSWER_KINDS] = {6, 5, 4, 4, 4};
+static const char *const kind_words[ANSWER_KINDS] = {"label", "unknown", "second",
+                                                     "undo",  "class",   "budget"};
+static const int kind_fields[ANSWER_KINDS] = {6, 5, 6, 4, 4, 4};
 static const char plain[] = "\t\n\r\\", escaped[] = "tnr\\";
+
+static bool has_class(int kind)
+{
+    return kind == ANSWER_LABEL || kind == ANSWER_SECOND || kind == ANSWER_CLASS;
+}
 
 /* ---- writing ---- */
 
@@ -55,9 +62,9 @@ void answer_print(struct text *to, const struct answer *r)
 {
     text_print(to, "%s\t%s", kind_words[r->kind], r->when);
     print_name(to, r->who);
-    if (r->kind == ANSWER_LABEL || r->kind == ANSWER_UNKNOWN)
+    if (answer_has_item(r))
         text_print(to, "\t%" PRId64, r->item);
-    if (r->kind == ANSWER_LABEL || r->kind == ANSWER_CLASS)
+    if (has_class(r->kind))
         print_name(to, r->klass);
     if (r->kind == ANSWER_UNDO)
         text_print(to, "\t%" PRId64, r->undoes);
@@ -153,13 +160,13 @@ static int read_row(char *line, struct answer *out)
         r.kind++;
     if (r.kind == ANSWER_KINDS || n != kind_fields[r.kind])
         return fail(METE_EFORMAT, "expected an answer, got '%.40s'", field[0]);
-    bool item = r.kind == ANSWER_LABEL || r.kind == ANSWER_UNKNOWN;
-    bool klass = r.kind == ANSWER_LABEL || r.kind == ANSWER_CLASS;
+    bool item = answer_has_item(&r), klass = has_class(r.kind);
+    int class_at = item ? 4 : 3;
     bool good = read_time(field[1], r.when) && read_name(field[2]);
     if (good && item)
         good = read_count(field[3], &r.item);
     if (good && klass)
-        good = read_name(field[r.kind == ANSWER_LABEL ? 4 : 3]);
+        good = read_name(field[class_at]);
     if (good && r.kind == ANSWER_UNDO)
         good = read_count(field[3], &r.undoes);
     else if (good && r.kind != ANSWER_CLASS)
@@ -167,7 +174,7 @@ static int read_row(char *line, struct answer *out)
     if (!good)
         return fail(METE_EFORMAT, "a field of this '%s' is not as expected", kind_words[r.kind]);
     r.who = field[2];
-    r.klass = klass ? field[r.kind == ANSWER_LABEL ? 4 : 3] : NULL;
+    r.klass = klass ? field[class_at] : NULL;
     *out = r;
     return 0;
 }

@@ -33,7 +33,7 @@ static void check(const struct answers *a)
 {
     int64_t spent = 0, labels = 0;
     for (int64_t i = 0; i < a->rows; i++)
-        if (!a->row[i].undone && a->row[i].kind <= ANSWER_UNKNOWN)
+        if (!a->row[i].undone && answer_has_item(&a->row[i]))
             spent += a->row[i].cost;
     for (int i = 0; i < 5; i++) {
         HOLDS(a->label[i] >= -1 && a->label[i] < a->classes.n);

@@ -164,6 +164,40 @@ TEST(an_answer_can_be_taken_back_and_given_anew)
     answers_close(a);
 }
 
+TEST(a_second_answer_is_paid_and_changes_no_label)
+{
+    struct answers *a = NULL;
+    struct answers_added added;
+    struct answer second = says("bob", 3, "class2"), other = says("cy", 3, "class0");
+    second.kind = other.kind = ANSWER_SECOND;
+    CHECK_OK(answers_open(&a, asked()));
+    CHECK_EQ(append(a, second, NULL), METE_EINVAL); /* of no first one */
+    CHECK_OK(append(a, says("ann", 3, "class2"), NULL));
+    CHECK_OK(append(a, second, &added));
+    CHECK_EQ(added.charged, 500000);
+    CHECK_OK(append(a, second, &added));
+    CHECK_EQ(added.same, 1);
+    CHECK_OK(append(a, other, NULL));
+    second.klass = "class1";
+    CHECK_EQ(append(a, second, NULL), METE_EINVAL);
+    CHECK_EQ(answers_label(a, 3), 2);
+    CHECK_EQ(answers_totals(a).seconds, 2);
+    CHECK_EQ(answers_totals(a).agreed, 1);
+    CHECK_EQ(answers_totals(a).spent, 1500000);
+    CHECK_EQ(answers_row_by(a, 3, "cy"), answers_last_by(a, "cy"));
+    CHECK_EQ(answers_row_by(a, 3, "nobody"), -1);
+    struct answer undo = {.kind = ANSWER_UNDO, .who = "bob", .undoes = answers_last_by(a, "bob")};
+    CHECK_OK(append(a, undo, NULL));
+    CHECK_EQ(answers_totals(a).seconds, 1);
+    CHECK_EQ(answers_totals(a).agreed, 0);
+    CHECK_EQ(answers_last_by(a, "bob"), -1);
+    answers_close(a);
+    CHECK_OK(answers_open(&a, scratch("d"))); /* and read again */
+    CHECK_EQ(answers_totals(a).spent, 1000000);
+    CHECK_EQ(answers_row_of(a, 3), 0);
+    answers_close(a);
+}
+
 TEST(a_budget_is_kept)
 {
     struct answers *a = NULL;
@@ -354,8 +388,9 @@ TEST(a_generated_dataset_has_nobody_to_ask)
 
 TESTS(T(answers_are_laid_over_the_labels), T(the_same_answer_again_changes_nothing),
       T(what_cannot_be_is_refused_and_nothing_of_its_batch_is_kept),
-      T(an_answer_can_be_taken_back_and_given_anew), T(a_budget_is_kept), T(new_classes_come_last),
-      T(the_content_of_a_dataset_covers_its_answers),
+      T(an_answer_can_be_taken_back_and_given_anew),
+      T(a_second_answer_is_paid_and_changes_no_label), T(a_budget_is_kept),
+      T(new_classes_come_last), T(the_content_of_a_dataset_covers_its_answers),
       T(half_a_batch_counts_for_nothing_and_is_removed), T(a_changed_log_is_refused),
       T(several_writers_lose_nothing), T(a_handle_sees_what_others_add),
       T(a_full_disk_takes_nothing), T(a_generated_dataset_has_nobody_to_ask))
