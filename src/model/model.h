@@ -72,4 +72,12 @@ int model_look(struct mete_model *m, const struct mete_array *x, const struct mo
 int model_task_write(struct mete_model *m, struct tensors *out); /* tensors "task.…" */
 int model_task_read(struct mete_model *m, const struct safetensors *f);
 
+/* ---- model_suggest.c ---- */
+
+/* mete_suggest, which also says which cluster each item of the pool is in: cluster (items), -1
+ * where it is in none; or NULL. */
+int model_suggest(struct mete_model *m, const char *strategy, const struct mete_array *pool,
+                  const int32_t *known, int want, uint64_t seed, int32_t *picks, int32_t *n,
+                  int32_t *cluster);
+
 #endif

@@ -14,6 +14,7 @@ struct suggestion {
     struct labeller labeller;
     struct rng rng;
     int n, known, want;
+    bool clustered;
     uint8_t *available;
     int32_t *labels, *memo, *cluster, *central; /* (n) */
     float *probs, *reps, *entropy;
@@ -94,6 +95,7 @@ static int choose(struct suggestion *s, int32_t *picks, int32_t *n)
         err = learner_cluster(s->m->learner, 1, &c);
         v.clusters = clustering_close(&c, k, &s->rng, s->cluster, s->central);
         v.cluster = s->cluster;
+        s->clustered = v.clusters > 0;
         v.central = s->central;
     }
     int picked = err ? err : ops->choose(s->labeller.state, &v, s->want, &s->rng, picks);
@@ -137,8 +139,9 @@ static int begin(struct suggestion *s, const int32_t *known, int want)
     return check_known(s);
 }
 
-int mete_suggest(struct mete_model *m, const char *strategy, const struct mete_array *pool,
-                 const int32_t *known, int32_t want, uint64_t seed, int32_t *picks, int32_t *n)
+int model_suggest(struct mete_model *m, const char *strategy, const struct mete_array *pool,
+                  const int32_t *known, int want, uint64_t seed, int32_t *picks, int32_t *n,
+                  int32_t *cluster)
 {
     struct suggestion s = {.m = m, .pool = pool, .rng = rng_make(seed, RNG_LABEL, 0, 0)};
     int32_t found = 0;
@@ -161,6 +164,9 @@ int mete_suggest(struct mete_model *m, const char *strategy, const struct mete_a
         err = choose(&s, picks, &found);
     if (!err)
         *n = found;
+    if (!err && cluster)
+        for (int i = 0; i < s.n; i++)
+            cluster[i] = s.clustered && s.available[i] ? s.cluster[i] : -1;
     labeller_close(&s.labeller);
     free(s.labels);
     free(s.available);
@@ -168,4 +174,10 @@ int mete_suggest(struct mete_model *m, const char *strategy, const struct mete_a
     free(s.reps);
     free(s.entropy);
     return err;
+}
+
+int mete_suggest(struct mete_model *m, const char *strategy, const struct mete_array *pool,
+                 const int32_t *known, int32_t want, uint64_t seed, int32_t *picks, int32_t *n)
+{
+    return model_suggest(m, strategy, pool, known, want, seed, picks, n, NULL);
 }
