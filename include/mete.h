@@ -436,6 +436,7 @@ struct mete_run_options {
     struct mete_run_summary *summary; /* filled in when runs end, also by a failure; or NULL */
     double minutes; /* after so many, runs stop at their next checkpoint; 0: never */
     void *user;
+    int ranks_per_run; /* of a job of many ranks (mete_ranks.h): so many share a run; 0: 1 */
 };
 int mete_run(const struct mete_run_options *o);
 

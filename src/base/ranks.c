@@ -122,7 +122,7 @@ void ranks_set_timeout(double seconds)
 void ranks_goes_on(bool goes_on)
 {
     job.goes_on = goes_on;
-    if (job.via.goes_on)
+    if (job.via.goes_on && job.via.rank > 0) /* without the first it cannot */
         job.via.goes_on(job.via.user, goes_on);
 }
 
@@ -163,20 +163,20 @@ static bool is_done(struct mete_request *q, int *failed)
 }
 
 /* Sleeps a two-hundredth of what was waited so far, which delays nothing by more than that. */
-static void doze(double waited)
+static void doze(double waited, enum ranks_wait how)
 {
     double s = waited / 200;
-    s = s < 20e-6 ? 20e-6 : s > 2e-3 ? 2e-3 : s;
+    s = how == RANKS_REPORT ? 10e-3 : s < 20e-6 ? 20e-6 : s > 2e-3 ? 2e-3 : s;
     nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * s)}, NULL);
 }
 
-static int wait_done(struct mete_request *q, int rank, bool ever)
+static int wait_done(struct mete_request *q, int rank, enum ranks_wait how)
 {
     /* Seconds between looks at its process; and in which who guards it says more and ends the job.
      */
     enum { LOOK = 1, GRACE = 5 };
     int failed = 0;
-    for (int i = 0; i < job.spins; i++) {
+    for (int i = 0; i < job.spins && how != RANKS_REPORT; i++) {
         if (is_done(q, &failed))
             return failed ? give_up(rank, "cannot be reached") : 0;
 #if defined(__x86_64__) || defined(__i386__)
@@ -189,22 +189,23 @@ static int wait_done(struct mete_request *q, int rank, bool ever)
         waited += step < 1 ? step : 1; /* a process that is suspended does not wait */
         last = now;
         if (waited - looked > LOOK && has_ended(rank)) {
-            if (!job.goes_on && job.via.goes_on)
+            if ((!job.goes_on || rank == 0) && job.via.goes_on)
                 sleep(GRACE);
             return give_up(rank, "has ended");
         }
         looked = waited - looked > LOOK ? waited : looked;
-        if (!ever && job.timeout > 0 && waited > patience(rank)) {
+        if (how != RANKS_EVER && job.timeout > 0 && waited > patience(rank)) {
             char why[96];
             snprintf(why, sizeof why, "has not been heard of for %.0f s", waited);
             return give_up(rank, why);
         }
-        doze(waited);
+        doze(waited, how);
     }
     return failed ? give_up(rank, "cannot be reached") : 0;
 }
 
-static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool sends, bool ever)
+static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool sends,
+                    enum ranks_wait how)
 {
     int rank = r->first + peer;
     for (size_t at = 0; at < bytes; at += PIECE) {
@@ -216,10 +217,10 @@ static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool se
         int failed = sends ? job.via.send(job.via.user, rank, data + at, n, &q)
                            : job.via.receive(job.via.user, rank, data + at, n, &q);
         pthread_mutex_unlock(&job.lock);
-        int err = failed ? give_up(rank, "cannot be reached") : wait_done(&q, rank, ever);
+        int err = failed ? give_up(rank, "cannot be reached") : wait_done(&q, rank, how);
         if (err)
             return err;
-        ever = false; /* it has begun to speak */
+        how = RANKS_ANSWER; /* it has begun to speak */
     }
     return 0;
 }
@@ -228,12 +229,12 @@ static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool se
 
 int ranks_send(struct ranks *r, int to, const void *data, size_t bytes)
 {
-    return transfer(r, to, (char *)data, bytes, true, false);
+    return transfer(r, to, (char *)data, bytes, true, RANKS_ANSWER);
 }
 
 int ranks_receive(struct ranks *r, int from, void *data, size_t bytes)
 {
-    return transfer(r, from, data, bytes, false, false);
+    return transfer(r, from, data, bytes, false, RANKS_ANSWER);
 }
 
 int ranks_send_message(struct ranks *r, int to, const struct message *m)
@@ -243,11 +244,11 @@ int ranks_send_message(struct ranks *r, int to, const struct message *m)
     return err ? err : ranks_send(r, to, m->at, m->size);
 }
 
-int ranks_receive_message(struct ranks *r, int from, struct message *m, bool wait)
+int ranks_receive_message(struct ranks *r, int from, struct message *m, enum ranks_wait how)
 {
     uint64_t size = 0;
     message_release(m);
-    int err = transfer(r, from, (char *)&size, sizeof size, false, wait);
+    int err = transfer(r, from, (char *)&size, sizeof size, false, how);
     if (err || size == 0)
         return err;
     m->at = mem_array(size, 1);
@@ -276,10 +277,10 @@ int ranks_broadcast(struct ranks *r, void *data, size_t bytes)
     return err ? err : failed;
 }
 
-int ranks_broadcast_message(struct ranks *r, struct message *m, bool wait)
+int ranks_broadcast_message(struct ranks *r, struct message *m, enum ranks_wait how)
 {
     int gap, from = parent_of(r, &gap);
-    int err = from >= 0 ? ranks_receive_message(r, from, m, wait) : 0, failed = 0;
+    int err = from >= 0 ? ranks_receive_message(r, from, m, how) : 0, failed = 0;
     for (gap /= 2; gap > 0 && !err; gap /= 2)
         if (r->me + gap < r->n) {
             int lost = ranks_send_message(r, r->me + gap, m);

@@ -42,18 +42,23 @@ bool ranks_lost(void);
 
 double ranks_timeout(void); /* seconds; 0: none */
 void ranks_set_timeout(double seconds);
-void ranks_goes_on(bool goes_on); /* whether the job goes on if this rank dies */
+void ranks_goes_on(bool goes_on); /* whether the job goes on if this rank dies, unless it is 0 */
 
 /* `bytes` to or from the team's rank i; METE_EIO where it is given up. */
 int ranks_send(struct ranks *r, int to, const void *data, size_t bytes);
 int ranks_receive(struct ranks *r, int from, void *data, size_t bytes);
-/* A message of any size.  wait: for ever, since the other has nothing to say until it does. */
+/* How to wait for a message of any size. */
+enum ranks_wait {
+    RANKS_ANSWER, /* the other is at it: eagerly, and not longer than the timeout */
+    RANKS_REPORT, /* it speaks now and then: without haste, which leaves the core to others */
+    RANKS_EVER,   /* it has nothing to say until it does */
+};
 int ranks_send_message(struct ranks *r, int to, const struct message *m);
-int ranks_receive_message(struct ranks *r, int from, struct message *m, bool wait);
+int ranks_receive_message(struct ranks *r, int from, struct message *m, enum ranks_wait how);
 
 /* From the root to all, along a binary tree. */
 int ranks_broadcast(struct ranks *r, void *data, size_t bytes);
-int ranks_broadcast_message(struct ranks *r, struct message *m, bool wait);
+int ranks_broadcast_message(struct ranks *r, struct message *m, enum ranks_wait how);
 
 /* What became of a rank's part of the work. */
 struct verdict {

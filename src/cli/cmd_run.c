@@ -161,7 +161,7 @@ static double now(void)
 
 struct values {
     const char *db, *device;
-    int seeds, threads, together;
+    int seeds, threads, together, ranks_per_run, rank_timeout;
     struct text_list set, only;
     double minutes;
     bool dry_run, print_config, retry, json;
@@ -176,6 +176,9 @@ static const struct option options[] = {
     OPTION_COUNT(struct values, together, "--together",
                  "on a GPU: N runs of equal shape share kernel launches, as in --threads 8 "
                  "--together 4 (docs/kernels.md)"),
+    OPTION_COUNT(struct values, ranks_per_run, "--ranks-per-run",
+                 "under mpirun: so many ranks share a run (default 1; docs/clusters.md)"),
+    OPTION_COUNT(struct values, rank_timeout, "--rank-timeout", RANK_TIMEOUT_HELP),
     OPTION_LIST(struct values, set, "--set", "KEY=VALUE", "a setting for every run"),
     OPTION_LIST(struct values, only, "--only", "KEY=PATTERN",
                 "only the runs whose setting KEY matches, as in method=maml"),
@@ -193,7 +196,7 @@ static const struct option options[] = {
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct values v = {.db = "results.db"};
+    struct values v = {.db = "results.db", .rank_timeout = RANK_TIMEOUT};
     struct text_list words = {0};
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
@@ -219,7 +222,9 @@ static int run(const struct command *self, int argc, char **argv)
                                  .finished = finished_print,
                                  .summary = &summary,
                                  .minutes = v.minutes,
+                                 .ranks_per_run = v.ranks_per_run,
                                  .user = &total};
+    mete_ranks_timeout(v.rank_timeout);
     err = mete_run(&o);
     if (!err && o.dry_run && !total.json)
         print_total(&total, o.threads);

@@ -54,6 +54,9 @@ _Noreturn static void end_as(int how)
 {
     char host[64] = "?";
     int by = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    if (!by && WEXITSTATUS(how) != 0 && guarded->goes_on) /* it has said why */
+        for (;;)
+            pause();
     if (!by)
         _exit(WEXITSTATUS(how));
     if (by == SIGTERM || by == SIGINT)

@@ -6,6 +6,7 @@
 #include "run/sweep.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "run/meter.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,6 +182,29 @@ static int64_t labels_of_task(const struct experiment *x)
     return tasks_max_labels(x->train) + (query ? tasks_max_query(x->train) : 0);
 }
 
+/* As if every core made a billion of them a second, and a test were a third of an update. */
+static void rates_by_flops(const struct experiment *x, struct rates *r)
+{
+    const double update = 1e9, test = METER_UPDATE * 1e9;
+    const struct learner *l = x->learner;
+    r->train = learner_flops(l, tasks_max_labels(x->train), tasks_max_query(x->train)) / update;
+    r->val = learner_flops(l, tasks_max_labels(x->val), tasks_max_query(x->val)) / test;
+    for (int i = 0; i < x->n_shots; i++)
+        r->test[i] =
+            learner_flops(l, tasks_max_labels(x->test[i]), tasks_max_query(x->test[i])) / test;
+}
+
+static int measure_rates(struct experiment *x, const struct settings *s, struct rate_memo *memo,
+                         struct rates *r)
+{
+    int err = rates_of_training(x, s, memo, r);
+    if (!err)
+        err = rate_of_test(x, s, memo, x->val, false, &r->val);
+    for (int i = 0; i < x->n_shots && !err; i++)
+        err = rate_of_test(x, s, memo, x->test[i], true, &r->test[i]);
+    return err;
+}
+
 static void add_up(const struct experiment *x, const struct rates *r, double validation,
                    struct estimate *out)
 {
@@ -215,12 +239,10 @@ int estimate_run(const struct settings *s, struct shelf *shelf, const char *devi
         return err;
     err = experiment_buy_validation(&x, x.ledger);
     double validation = money_labels(ledger_totals(x.ledger).spent);
-    if (!err)
-        err = rates_of_training(&x, s, memo, &r);
-    if (!err)
-        err = rate_of_test(&x, s, memo, x.val, false, &r.val);
-    for (int i = 0; i < x.n_shots && !err; i++)
-        err = rate_of_test(&x, s, memo, x.test[i], true, &r.test[i]);
+    if (!err && memo->by_flops)
+        rates_by_flops(&x, &r);
+    else if (!err)
+        err = measure_rates(&x, s, memo, &r);
     if (!err)
         add_up(&x, &r, validation, out);
     experiment_close(&x);

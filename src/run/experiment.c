@@ -409,7 +409,7 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     jsonw_int(&w, "threads", x->learner->is.workers);
     if (x->learner->is.unrepeatable)
         jsonw_string(&w, "bytes", "may differ");
-    if (ranks_shared(x->ranks)) {
+    if (ranks_world()) {
         jsonw_int(&w, "ranks", ranks_count(x->ranks));
         jsonw_string(&w, "mpi", ranks_transport());
     }
@@ -506,5 +506,6 @@ void results_release(struct results *r)
     free(r->ledger);
     free(r->measures);
     free(r->env);
+    free(r->texts);
     *r = (struct results){0};
 }

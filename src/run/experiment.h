@@ -78,6 +78,7 @@ struct results {
     struct ledger_row *ledger;
     struct store_measure *measures; /* of studies; their names are not owned */
     char *env;
+    void *texts; /* that the rest points into, where another rank made it */
 };
 int experiment_run(const struct settings *settings, struct shelf *shelf,
                    const struct experiment_options *o, struct results *out);

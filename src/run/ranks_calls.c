@@ -166,5 +166,5 @@ int reply_receive(struct ranks *team, int from, struct message *m)
         return err;
     if (v.code)
         return fail(v.code, "%s: %s", ranks_name(team, from, name), v.sentence);
-    return ranks_receive_message(team, from, m, false);
+    return ranks_receive_message(team, from, m, RANKS_ANSWER);
 }

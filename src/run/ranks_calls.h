@@ -18,8 +18,17 @@ enum ranks_call {
     CALL_CLUSTER,
     CALL_LOAD,
     CALL_CLOSE,
-    CALL_TEAMS, /* sweep_ranks.c */
+    CALL_TEAMS, /* work for a suite (sweep_ranks.c), until … */
     CALL_RUN,
+    CALL_LEAVE, /* … this */
+};
+
+/* What the root of a team says of its run. */
+enum ranks_report {
+    REPORT_METER,
+    REPORT_PROGRESS, /* of a study */
+    REPORT_LOG,
+    REPORT_DONE,
 };
 
 /* Tasks from..to-1 of `tasks` are rank i's to adapt to and to predict. */

@@ -2,6 +2,7 @@
 #include "run/ranks_job.h"
 #include "run/ranks_calls.h"
 #include "run/ranks_learner.h"
+#include "run/ranks_teams.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "base/sha256.h"
@@ -55,16 +56,17 @@ static int serve(struct shelf *shelf, ranks_kind_fn *find_kind)
     struct message m = {0};
     int err = 0;
     while (!err) {
-        err = ranks_broadcast_message(world, &m, true);
+        err = ranks_broadcast_message(world, &m, RANKS_EVER);
         enum ranks_call call = err ? CALL_END : (enum ranks_call)message_get_int(&m);
         if (call == CALL_END)
             break;
         if (call == CALL_OPEN)
             err = ranks_learner_serve(world, &m, shelf);
+        else if (call == CALL_TEAMS)
+            err = ranks_teams_serve(&m, shelf, find_kind);
         else
             err = fail(METE_EFORMAT, "the first rank asked for something unknown (%d)", call);
     }
-    (void)find_kind;
     message_release(&m);
     return err;
 }
@@ -85,7 +87,7 @@ void mete_ranks_end(bool *lost)
     struct message m = {0};
     message_put_int(&m, CALL_END);
     if (ranks_world())
-        ranks_broadcast_message(ranks_world(), &m, false);
+        ranks_broadcast_message(ranks_world(), &m, RANKS_ANSWER);
     *lost = ranks_lost();
     message_release(&m);
 }

@@ -26,7 +26,7 @@ static struct message *begin(struct shared *s, enum ranks_call call)
 
 static int tell(struct shared *s)
 {
-    return ranks_broadcast_message(s->team, &s->call, false);
+    return ranks_broadcast_message(s->team, &s->call, RANKS_ANSWER);
 }
 
 /* Every other rank's answer, also where one failed before: `err`, or the first failure. */

@@ -243,7 +243,7 @@ int ranks_learner_serve(struct ranks *team, struct message *open, struct shelf *
     int err = reply_send(team, opened, &reply);
     s.m = &m;
     while (!err) {
-        err = ranks_broadcast_message(team, &m, false);
+        err = ranks_broadcast_message(team, &m, RANKS_ANSWER);
         enum ranks_call call = err ? CALL_CLOSE : (enum ranks_call)message_get_int(&m);
         if (call == CALL_CLOSE)
             break;

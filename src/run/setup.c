@@ -149,7 +149,7 @@ int setup_learner(const struct setup *s, const struct learner_spec *spec,
     engine.seed = spec->seed;
     engine.lockstep_set = lockstep_set;
     engine.ranks = spec->ranks;
-    if (ranks_shared(spec->ranks))
+    if (ranks_world())
         engine.device.index = ranks_on_host();
     err = engine_open(&e, &engine);
     if (!err)

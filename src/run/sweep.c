@@ -6,6 +6,7 @@
  */
 #include "run/sweep.h"
 #include "run/dry_run.h"
+#include "run/sweep_ranks.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -83,8 +84,10 @@ struct sweep {
     int *chosen; /* (n_chosen) runs to do, those that --only leaves */
     char (*chosen_ids)[STORE_ID_SIZE];
     int n_chosen;
-    int left;    /* of them, not done when we began */
-    int threads; /* inside a run */
+    int left;                  /* of them, not done when we began */
+    int threads;               /* inside a run */
+    struct sweep_teams *teams; /* ranks that make the runs; NULL: this process is alone */
+    int n_busy;                /* of them, with the lock */
     struct lockstep_set *lockstep_set;
     /* progress, guarded by the lock */
     pthread_mutex_t lock;
@@ -309,13 +312,23 @@ static int tell_done(struct sweep *w, int i)
     return err;
 }
 
-static int do_run_in(struct sweep *w, int i, const char *folder)
+/* By a team of ranks, of which the first is this one's; or alone. */
+static int make_run(struct sweep *w, int team, int i, const struct experiment_options *o,
+                    struct results *out, bool *lost)
+{
+    const struct settings *s = &w->suite->runs[i];
+    return w->teams && team > 0 ? teams_run(w->teams, team, s, o, out, lost)
+                                : w->kind->run(s, w->shelf, o, out);
+}
+
+static int do_run_in(struct sweep *w, int team, int i, const char *folder, bool *lost)
 {
     struct run_progress p = {w, i};
     struct results results;
     const struct settings *s = &w->suite->runs[i];
     struct experiment_options o = {.device = w->o->device,
                                    .threads = w->threads,
+                                   .ranks = w->teams ? teams_own(w->teams) : NULL,
                                    .lockstep_set = w->lockstep_set,
                                    .folder = folder,
                                    .progress = tell_progress,
@@ -325,8 +338,8 @@ static int do_run_in(struct sweep *w, int i, const char *folder)
     pthread_mutex_unlock(&w->lock);
     int err = file_make_folder(folder);
     if (!err)
-        err = w->kind->run(s, w->shelf, &o, &results);
-    if (err && fails_alone(err)) {
+        err = make_run(w, team, i, &o, &results, lost);
+    if (err && !*lost && fails_alone(err)) {
         warn(w, i);
         return store_fail(w->store, w->ids[i], mete_errmsg());
     }
@@ -343,10 +356,10 @@ static int do_run_in(struct sweep *w, int i, const char *folder)
     return err ? err : tell_done(w, i);
 }
 
-static int do_run(struct sweep *w, int i)
+static int do_run(struct sweep *w, int team, int i, bool *lost)
 {
     char *folder = run_folder(w, i);
-    int err = do_run_in(w, i, folder);
+    int err = do_run_in(w, team, i, folder, lost);
     free(folder);
     return err;
 }
@@ -381,25 +394,73 @@ static int put_off(struct sweep *w, int which)
     return store_release(w->store, w->chosen_ids[which]);
 }
 
-static int work_until_done(void *user, int piece, int worker)
+/* The ranks of a team are gone: another takes the run up, from its last checkpoint. */
+static int take_over(struct sweep *w, int which)
+{
+    const struct store_run *r = &w->planned[w->chosen[which]].run;
+    struct verdict why = verdict_of(METE_EIO);
+    pthread_mutex_lock(&w->lock);
+    struct run_now *now = &w->now[w->chosen[which]];
+    now->fraction = now->restored = now->began = 0;
+    w->n_workers--;
+    pthread_mutex_unlock(&w->lock);
+    log_warn("%s; %s %s %s seed %llu goes to another rank", why.sentence, r->bench, r->method,
+             r->labels, (unsigned long long)r->seed);
+    return store_release(w->store, w->chosen_ids[which]);
+}
+
+/* Whether another team works, whose run may come back. */
+static bool others_busy(struct sweep *w, int change)
+{
+    pthread_mutex_lock(&w->lock);
+    w->n_busy += change;
+    bool busy = w->teams && w->n_busy > 0 && !w->stop && !w->asked;
+    pthread_mutex_unlock(&w->lock);
+    return busy;
+}
+
+/* One run, from its claim on; *over: there is none, or no use for this worker any more. */
+static int work_once(struct sweep *w, int team, bool *over)
+{
+    int which = -1;
+    bool lost = false;
+    int err = claim(w, &which);
+    if (!err && which < 0) {
+        *over = !others_busy(w, 0);
+        if (!*over)
+            nanosleep(&(struct timespec){.tv_nsec = 200 * 1000000L}, NULL);
+        return 0;
+    }
+    if (!err) {
+        others_busy(w, 1);
+        err = do_run(w, team, w->chosen[which], &lost);
+        if (err && lost) {
+            *over = true;
+            err = take_over(w, which);
+        }
+        others_busy(w, -1);
+    }
+    if (err == METE_ENOMEM && which >= 0)
+        err = put_off(w, which);
+    if (err && which >= 0) {
+        struct verdict why = verdict_of(err);
+        store_release(w->store, w->chosen_ids[which]);
+        verdict_fail(&why);
+    }
+    return err;
+}
+
+static int work_until_done(void *user, int team, int worker)
 {
     struct sweep *w = user;
-    (void)piece;
+    bool over = false;
     (void)worker;
-    while (seconds_now() < w->deadline) {
-        int which = -1;
-        int err = claim(w, &which);
-        if (!err && which < 0)
-            return 0;
-        if (!err)
-            err = do_run(w, w->chosen[which]);
-        if (err == METE_ENOMEM && which >= 0)
-            err = put_off(w, which);
+    over = w->teams && teams_lost(w->teams, team);
+    while (!over && seconds_now() < w->deadline) {
+        int err = work_once(w, team, &over);
         if (err) { /* one that is out of time leaves the others to their checkpoints */
             if (err != METE_ESTOPPED || seconds_now() < w->deadline || stop_asked(w))
                 end_sweep(w, err);
-            if (which >= 0)
-                store_release(w->store, w->chosen_ids[which]);
             return 0;
         }
     }
@@ -457,6 +518,35 @@ static int plan(struct sweep *w)
     free(runs);
     free(drawings);
     return err;
+}
+
+/* ---- over ranks ---- */
+
+static int open_teams(struct sweep *w)
+{
+    if (!ranks_world())
+        return w->o->ranks_per_run > 1
+                   ? fail(METE_EINVAL,
+                          "--ranks-per-run %d: this process is alone; start it by "
+                          "mpirun (docs/clusters.md)",
+                          w->o->ranks_per_run)
+                   : 0;
+    if (w->o->together)
+        return fail(METE_EINVAL, "--together shares launches within a process, and ranks are "
+                                 "several: use one of the two");
+    char *folder = mem_print("%s.runs", w->o->db);
+    struct teams_spec spec = {.kind = w->kind,
+                              .device = w->o->device,
+                              .threads = w->o->threads,
+                              .per_run = w->o->ranks_per_run,
+                              .folder = folder,
+                              .runs = w->suite->runs,
+                              .n = w->suite->n_runs};
+    int err = teams_open(&w->teams, &spec);
+    free(folder);
+    return err ? err
+               : runs_by_size(w->kind, w->suite->runs, w->shelf, w->o->device, w->chosen,
+                              w->n_chosen);
 }
 
 static bool on_gpu(const struct mete_run_options *o)
@@ -523,12 +613,27 @@ static int wait_for_others(struct sweep *w, bool *others)
     return progress(w->suite->name, c.done + c.failed, w->n_chosen);
 }
 
+/* How many runs side by side, and with how many threads each. */
+static void share_threads(struct sweep *w)
+{
+    int threads = sweep_threads(w->o);
+    if (w->teams) {
+        w->threads = w->o->threads > 0 ? w->o->threads : ranks_threads();
+        w->n_workers = teams_count(w->teams);
+        return;
+    }
+    if (on_gpu(w->o) && w->left < threads) /* there a run has use for one thread */
+        threads = w->left > 0 ? w->left : 1;
+    bool side_by_side = threads > 1 && w->left >= threads;
+    w->threads = run_threads(w->o, threads, side_by_side ? threads : 1);
+    w->n_workers = side_by_side ? threads : 1;
+}
+
 static int work(struct sweep *w)
 {
     struct store_counts counts;
     struct threads *workers = NULL;
     pthread_t heartbeat;
-    int threads = sweep_threads(w->o);
     int err = store_count(w->store, w->chosen_ids, w->n_chosen, &counts);
     if (err)
         return err;
@@ -536,13 +641,9 @@ static int work(struct sweep *w)
     err = note_states(w);
     if (err)
         return err;
-    if (on_gpu(w->o) && w->left < threads) /* there a run has use for one thread */
-        threads = w->left > 0 ? w->left : 1;
-    bool side_by_side = threads > 1 && w->left >= threads;
-    w->threads = run_threads(w->o, threads, side_by_side ? threads : 1);
     log_info("%d runs: %d done, %d failed, %d to do", w->n_chosen, counts.done, counts.failed,
              w->left);
-    w->n_workers = side_by_side ? threads : 1;
+    share_threads(w);
     err = threads_open(&workers, w->n_workers);
     if (err)
         return err;
@@ -614,10 +715,12 @@ static struct config_rules training_rules(void *own, struct shelf *shelf)
 }
 
 const struct sweep_kind sweep_training = {
+    .name = "",
     .rules_size = sizeof(struct run_rules),
     .rules = training_rules,
     .run = experiment_run,
     .estimate = estimate_run,
+    .shared = true,
 };
 
 int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
@@ -637,7 +740,9 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     else if (!err && o->dry_run)
         err = dry_run(&(struct dry_run){o, kind, w.suite, w.shelf, w.chosen, w.n_chosen});
     else if (!err) {
-        err = o->together ? open_lockstep(&w) : 0;
+        err = open_teams(&w);
+        if (!err)
+            err = o->together ? open_lockstep(&w) : 0;
         if (!err)
             err = store_open(&w.store, o->db, STORE_WRITE);
         if (!err)
@@ -645,6 +750,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
         if (!err)
             err = finish(&w, work(&w));
     }
+    teams_close(w.teams);
     lockstep_set_close(w.lockstep_set);
     store_close(w.store);
     for (int i = 0; w.planned && i < w.suite->n_runs; i++)

@@ -28,6 +28,7 @@ struct rate_memo {
         double seconds;
     } * at;
     int n;
+    bool by_flops; /* nothing is measured: seconds as if every core made as many FLOPs */
 };
 void rate_memo_release(struct rate_memo *m);
 int estimate_run(const struct settings *s, struct shelf *shelf, const char *device,
@@ -35,12 +36,14 @@ int estimate_run(const struct settings *s, struct shelf *shelf, const char *devi
 
 /* What a run of a suite is: the settings it can have, and the work. */
 struct sweep_kind {
+    const char *name;  /* as a suite's `study:` says it; "": training */
     size_t rules_size; /* of what `rules` keeps its answers in */
     struct config_rules (*rules)(void *own, struct shelf *shelf);
     int (*run)(const struct settings *settings, struct shelf *shelf,
                const struct experiment_options *o, struct results *out);
     int (*estimate)(const struct settings *settings, struct shelf *shelf, const char *device,
                     struct rate_memo *memo, struct estimate *out);
+    bool shared; /* several ranks can share a run */
 };
 extern const struct sweep_kind sweep_training;
 

@@ -246,6 +246,10 @@ static void note_circumstances(const struct experiment_options *o, double start,
         jsonw_string(&w, "commit", mete_commit());
     jsonw_string(&w, "device", o->device ? o->device : "cpu");
     jsonw_int(&w, "threads", o->threads);
+    if (ranks_world()) {
+        jsonw_int(&w, "ranks", 1);
+        jsonw_string(&w, "mpi", ranks_transport());
+    }
     jsonw_close(&w);
     out->all.env = out->env = w.text;
     out->all.started = start;
@@ -335,13 +339,10 @@ static int drift_estimate(const struct settings *s, struct shelf *shelf, const c
     return err ? err : estimate(s, shelf, device, memo, t.trained, t.tasks, 0, out);
 }
 
-static const struct study {
-    const char *name;
-    struct sweep_kind kind;
-} studies[] = {
-    {"stability",
-     {sizeof(struct theory_rules), stability_rules, stability_run, stability_estimate}},
-    {"drift", {sizeof(struct theory_rules), drift_rules, drift_run, drift_estimate}},
+static const struct sweep_kind studies[] = {
+    {"stability", sizeof(struct theory_rules), stability_rules, stability_run, stability_estimate,
+     false},
+    {"drift", sizeof(struct theory_rules), drift_rules, drift_run, drift_estimate, false},
 };
 
 /* "": runs that train. */
@@ -349,7 +350,7 @@ static const struct sweep_kind *find_kind(const char *name)
 {
     for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
         if (strcmp(name, studies[i].name) == 0)
-            return &studies[i].kind;
+            return &studies[i];
     return strcmp(name, "") == 0 ? &sweep_training : NULL;
 }
 

@@ -47,4 +47,35 @@ exec "$@"
 WRAP
 chmod +x "$tmp/other"
 said "has another instruction set than rank 0" mpi_run 2 "$tmp/other" "$METE" train glyphs:5w-1s@200 $small -o "$tmp/x"
+
+# a suite: runs to ranks, or to teams of two; a rank that is killed gives its run back
+. "$(dirname "$0")/same_results.sh.inc"
+suite="tests/suites/tiny.yaml --only method=maml --only labels=random"
+refuses "teams without ranks" 2 "this process is alone" "$METE" run $suite --db "$tmp/x.db" --ranks-per-run 2
+command -v sqlite3 >/dev/null || { skip "no sqlite3"; finish; }
+ok "a suite by one process" "$METE" run $suite --db "$tmp/alone.db" --threads 1
+results_of "$tmp/alone.db" >"$tmp/rows"
+ok "by teams of two ranks" mpi_run 3 "$METE" run $suite --db "$tmp/teams.db" --threads 1 --ranks-per-run 2
+results_of "$tmp/teams.db" >"$tmp/teams"
+ok "has the same results" cmp "$tmp/rows" "$tmp/teams"
+same "its environment has the ranks of a run" "2" \
+    "$(sqlite3 "$tmp/teams.db" "SELECT max(json_extract(json, '$.ranks')) FROM environments")"
+ok "no sign is left" test -z "$(find "$tmp/teams.db.runs" -name '.ranks*')"
+long="$suite --set train.steps=120"
+ok "longer, by one process" "$METE" run $long --db "$tmp/long.db" --threads 1
+results_of "$tmp/long.db" >"$tmp/long"
+mpi_noted "$tmp/ranks" 2 "$METE" run $long --db "$tmp/killed.db" --threads 1 >"$tmp/said" 2>&1 &
+job=$!
+for ((i = 0; i < 200; i++)); do # until a run has begun on rank 1
+    [ "$(sqlite3 "$tmp/killed.db" "SELECT count(*) FROM claims" 2>/dev/null || echo 0)" = 2 ] && break
+    sleep 0.05
+done
+sleep 0.3
+mpi_kill "$tmp/ranks" 1
+wait $job
+same "the job ends well" 0 $?
+ok "it says who died" grep -q "^mete: rank 1 on .* was ended by signal 9 (Killed); the others go on" "$tmp/said"
+ok "and where its run goes" grep -q "goes to another rank" "$tmp/said"
+results_of "$tmp/killed.db" >"$tmp/killed"
+ok "the results are those of one process" cmp "$tmp/long" "$tmp/killed"
 finish

@@ -1,6 +1,8 @@
 # mpi.sh - the launcher of the MPI that $METE was built with.  Source it.
 #   mpi_find             false, and why in $mpi_why, where there is none
 #   mpi_run N COMMAND... a job of N ranks, which may share cores
+#   mpi_noted FILE N COMMAND...  the same, and each rank's process is noted in FILE
+#   mpi_kill FILE RANK   kills the process of a rank that computes, not the one that guards it
 mpi_why= mpi_launch=
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpi_find() {
@@ -20,4 +22,14 @@ mpi_run() {
     local ranks=$1
     shift
     $mpi_launch -n "$ranks" "$@"
+}
+mpi_noted() {
+    local file=$1 ranks=$2
+    shift 2
+    mpi_run "$ranks" bash -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $$" >>"$0"; exec "$@"' "$file" "$@"
+}
+mpi_kill() {
+    local guard child
+    guard=$(awk -v rank="$2" '$1 == rank { print $2 }' "$1")
+    child=$(pgrep -P "$guard") && kill -9 $child
 }

@@ -37,7 +37,7 @@ static int hear_and_answer(struct ranks *world)
 {
     struct message m = {0};
     char *big = mem_array(BIG, 1);
-    int err = ranks_broadcast_message(world, &m, true);
+    int err = ranks_broadcast_message(world, &m, RANKS_EVER);
     int64_t got = message_get_int(&m);
     if (!err)
         err = ranks_broadcast(world, big, BIG);
@@ -63,7 +63,7 @@ TEST(broadcasts_reach_all_and_the_first_failure_has_its_rank)
         message_put_int(&m, 42);
         CHECK_OK(job_start(ranks, -1, hear_and_answer));
         CHECK_EQ(ranks_count(ranks_world()), ranks);
-        CHECK_OK(ranks_broadcast_message(ranks_world(), &m, false));
+        CHECK_OK(ranks_broadcast_message(ranks_world(), &m, RANKS_ANSWER));
         CHECK_OK(ranks_broadcast(ranks_world(), big, BIG));
         CHECK_OK(ranks_gather_verdicts(ranks_world(), 0));
         int err = ranks_gather_verdicts(ranks_world(), 0);
