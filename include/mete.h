@@ -437,6 +437,7 @@ struct mete_run_options {
     double minutes; /* after so many, runs stop at their next checkpoint; 0: never */
     void *user;
     int ranks_per_run; /* of a job of many ranks (mete_ranks.h): so many share a run; 0: 1 */
+    mete_progress_fn *progress; /* of this call alone; NULL: that of mete_progress_to */
 };
 int mete_run(const struct mete_run_options *o);
 

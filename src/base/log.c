@@ -64,6 +64,13 @@ int progress_of(const struct mete_progress *p)
     return stop ? fail(METE_ESTOPPED, "%s: stopped on request", p->what) : 0;
 }
 
+int progress_to(mete_progress_fn *fn, void *user, const struct mete_progress *p)
+{
+    if (!fn)
+        return progress_of(p);
+    return fn(user, p) ? fail(METE_ESTOPPED, "%s: stopped on request", p->what) : 0;
+}
+
 int progress(const char *what, double done, double total)
 {
     return progress_of(&(struct mete_progress){what, done, total, 0, NAN, ""});

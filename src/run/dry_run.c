@@ -152,7 +152,8 @@ int dry_run(const struct dry_run *d)
     for (int i = 0; i < d->n_chosen && !err; i++) {
         const struct settings *s = &d->suite->runs[d->chosen[i]];
         if (!same_but_seed(measured, s)) { /* seeds follow each other and cost the same */
-            err = progress_of(&(struct mete_progress){d->suite->name, i, d->n_chosen, 0, NAN,
+            err = progress_to(d->o->progress, d->o->user,
+                              &(struct mete_progress){d->suite->name, i, d->n_chosen, 0, NAN,
                                                       "measuring how long runs take"});
             if (!err)
                 err = d->kind->estimate(s, d->shelf, d->o->device, &memo, &e);

@@ -185,7 +185,7 @@ static int tell_suite(struct sweep *w, int run, const char *detail)
     p.detail = text;
     if (w->stop)
         return fail(METE_ESTOPPED, "stopped");
-    int err = progress_of(&p);
+    int err = progress_to(w->o->progress, w->o->user, &p);
     w->asked = w->asked || err;
     return err;
 }
