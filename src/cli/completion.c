@@ -104,6 +104,7 @@ static const struct source {
     {"DB", NULL, NULL, "_mete_files", "_files"},
     {"SUITE", NULL, NULL, "_mete_files", "_files"},
     {"MODEL", NULL, NULL, "_mete_files", "_files"},
+    {"DATA", NULL, NULL, "_mete_datasets", "_mete_datasets"},
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 

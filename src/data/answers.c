@@ -217,7 +217,8 @@ int answers_append(struct answers *a, const struct answer *rows, int n, struct a
 bool answers_exist(const char *dir)
 {
     char *path = mem_print("%s/answers.log", dir);
-    bool yes = access(path, F_OK) == 0;
+    struct stat st;
+    bool yes = stat(path, &st) == 0 && st.st_size > 0; /* empty: a batch was refused */
     free(path);
     return yes;
 }

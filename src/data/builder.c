@@ -3,6 +3,7 @@
 #include "data/answers.h"
 #include "data/dataset_own.h"
 #include "data/meta.h"
+#include "data/places.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -44,8 +45,10 @@ static bool exists(const char *dir, const char *file)
 /* Removes the files of a dataset, finished or not, and then the folder; never anything else. */
 static int remove_folder(const char *dir)
 {
-    for (int i = 0; i <= OWN_ARRAYS; i++) {
-        char *path = mem_print("%s/%s.tmp", dir, i < OWN_ARRAYS ? array_files[i] : "meta.json");
+    static const char *const others[] = {"meta.json", PLACES_FILE};
+    for (int i = 0; i < OWN_ARRAYS + 2; i++) {
+        char *path =
+            mem_print("%s/%s.tmp", dir, i < OWN_ARRAYS ? array_files[i] : others[i - OWN_ARRAYS]);
         unlink(path);
         path[strlen(path) - strlen(".tmp")] = '\0';
         unlink(path);
@@ -310,6 +313,8 @@ static int finish(struct builder *b, struct dataset *full)
         err = write_array(b, OWN_USER, DTYPE_I32, full->user, full->items);
     if (!err && full->part)
         err = write_array(b, OWN_PART, DTYPE_U8, full->part, full->items);
+    if (!err && full->places)
+        err = places_write(b->tmp, full->places);
     if (!err)
         err = write_meta(b, full);
     if (!err)

@@ -139,6 +139,7 @@ int dataset_borrow(struct dataset **out, const struct dataset *parts)
     d.class_names = d.user_names = d.class_groups = NULL;
     d.class_split = NULL;
     d.columns = NULL;
+    d.places = NULL;
     return make(out, &d, true);
 }
 
@@ -176,6 +177,7 @@ void dataset_close(struct dataset *d)
     free(d->columns);
     free(d->name);
     free(d->path);
+    free(d->places);
     free(d->licence);
     free(d->source);
     free(d->sha256);

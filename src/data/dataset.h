@@ -36,6 +36,7 @@ struct dataset {
     char **class_groups;              /* (classes) such as an alphabet, or NULL */
     const uint8_t *class_split;       /* (classes) enum dataset_split, or NULL */
     struct columns *columns;          /* of the table it was made from (columns.h), or NULL */
+    char *places;                     /* of an importer: where each item was (places.h); or NULL */
     char *licence, *source, *sha256;  /* may be "" */
     void *own;                        /* private: mappings and buffers */
 };

@@ -8,6 +8,7 @@
 #include "data/importer.h"
 #include "data/ingest.h"
 #include "data/names.h"
+#include "data/places.h"
 #include "data/file_iter.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -226,6 +227,7 @@ static int import_folder(struct import_job *job)
     if (!err) {
         about->class_names = names_take(&f.classes);
         about->user_names = f.set->users ? names_take(&f.users) : NULL;
+        about->places = places_of_files(&f.files);
         about->scale = f.set->invert ? -1 / 255.0f : 1 / 255.0f;
         about->shift = f.set->invert ? 1 : 0;
     }

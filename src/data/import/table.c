@@ -11,6 +11,7 @@
 #include "data/importer.h"
 #include "data/names.h"
 #include "data/parts.h"
+#include "data/places.h"
 #include "data/table_measure.h"
 #include "data/table_survey.h"
 #include "data/file_iter.h"
@@ -90,6 +91,7 @@ struct table {
     uint8_t *training; /* (users.n) or NULL: all rows are */
     int32_t *y, *who;
     uint8_t *parts;
+    struct text lines; /* of the file, one for each item, once they are not simply 2, 3, … */
     int64_t items, room;
     double *raw; /* (features) */
     float *x;
@@ -427,6 +429,7 @@ static int put_row(struct table *t, const struct csv *c)
     t->y[t->items] = label;
     t->who[t->items] = user;
     t->parts[t->items] = part;
+    places_add_line(&t->lines, t->items, c->line);
     count_row(t);
     if (!t->known)
         measure_row(&t->measure, t->raw, user);
@@ -531,6 +534,8 @@ static void describe(struct table *t)
         about->part = t->parts;
         t->parts = NULL;
     }
+    if (t->lines.at)
+        about->places = text_take(&t->lines);
     about->columns = mem_alloc(sizeof *about->columns);
     *about->columns = t->columns;
     t->columns = (struct columns){0};
@@ -550,6 +555,7 @@ static void release(struct table *t)
     free(t->y);
     free(t->who);
     free(t->parts);
+    text_release(&t->lines);
     free(t->raw);
     free(t->x);
 }

@@ -1,0 +1,120 @@
+/* ask_write.c - questions as CSV, and as tasks of Label Studio. */
+#include "people/ask_file.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/number.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A field, in quotes where it needs them. */
+static void add_field(struct text *t, const char *field)
+{
+    if (!field[strcspn(field, ",\"\n\r")]) {
+        text_add(t, field);
+        return;
+    }
+    text_add(t, "\"");
+    for (const char *c = field; *c; c++)
+        text_print(t, *c == '"' ? "\"%c" : "%c", *c);
+    text_add(t, "\"");
+}
+
+static void add_row(struct text *t, const struct people *p, const struct places *places,
+                    const struct question *q)
+{
+    char place[PLACE_SIZE], name[16];
+    text_print(t, "%" PRId64, q->item);
+    if (places->word) {
+        text_add(t, ",");
+        add_field(t, places_of(places, q->item, place));
+    }
+    if (p->d->users) {
+        text_add(t, ",");
+        add_field(t, people_name(p, q->person, name));
+    }
+    text_print(t, ",%d,", q->round);
+    if (q->cluster >= 0)
+        text_print(t, "%d", q->cluster);
+    text_add(t, ",");
+    if (!isnan(q->entropy))
+        text_print(t, "%.4f", (double)q->entropy);
+    text_add(t, ",\n");
+}
+
+int ask_write_csv(const char *path, const struct people *p, const struct places *places,
+                  const struct ask *a)
+{
+    struct text t = {0};
+    text_print(&t, "item%s%s%s,round,cluster,entropy,label\n", places->word ? "," : "",
+               places->word ? places->word : "", p->d->users ? ",user" : "");
+    for (int64_t i = 0; i < a->n; i++)
+        add_row(&t, p, places, &a->at[i]);
+    int err = file_write(path, t.at, t.size);
+    text_release(&t);
+    return err;
+}
+
+/* ---- Label Studio ---- */
+
+/* What the table said of an item, but for fields that were missing, which are as they were filled.
+ */
+static void add_features(struct jsonw *w, const struct dataset *d, int64_t item)
+{
+    const struct columns *c = d->columns;
+    const float *x = (const float *)d->x + item * d->c;
+    for (int i = 0; c && i < c->n; i++) {
+        const struct column *column = &c->at[i];
+        int first = column->first;
+        if (column->kind == COLUMN_WORDS) {
+            const char *word = NULL;
+            for (int k = 0; k < column->words.n; k++) {
+                double raw = (double)x[first + k] * c->deviation[first + k] + c->mean[first + k];
+                word = raw > 0.5 ? column->words.at[k] : word;
+            }
+            jsonw_string(w, column->name, word);
+        } else {
+            char number[NUMBER_TEXT];
+            double raw = (double)x[first] * c->deviation[first] + c->mean[first];
+            snprintf(number, sizeof number, "%.6g", raw); /* what rounding to floats left */
+            jsonw_raw(w, column->name, number);
+        }
+    }
+}
+
+static void add_task(struct jsonw *w, const struct people *p, const struct places *places,
+                     const struct question *q)
+{
+    char place[PLACE_SIZE], name[16];
+    jsonw_object(w, NULL);
+    jsonw_object(w, "data");
+    if (places->word)
+        jsonw_string(w, strcmp(places->word, "file") == 0 ? "image" : places->word,
+                     places_of(places, q->item, place));
+    add_features(w, p->d, q->item);
+    jsonw_int(w, "item", q->item);
+    if (p->d->users)
+        jsonw_string(w, "user", people_name(p, q->person, name));
+    jsonw_int(w, "round", q->round);
+    q->cluster >= 0 ? jsonw_int(w, "cluster", q->cluster) : jsonw_null(w, "cluster");
+    jsonw_float(w, "entropy", q->entropy);
+    jsonw_close(w);
+    jsonw_close(w);
+}
+
+int ask_write_studio(const char *path, const struct people *p, const struct places *places,
+                     const struct ask *a)
+{
+    struct jsonw w = {.lines = 1};
+    jsonw_array(&w, NULL);
+    for (int64_t i = 0; i < a->n; i++)
+        add_task(&w, p, places, &a->at[i]);
+    jsonw_close(&w);
+    int err = file_write(path, w.text, w.size);
+    jsonw_release(&w);
+    return err;
+}

@@ -1,0 +1,86 @@
+/* label_next.c - mete_questions: what to ask next, into a file. */
+#include "mete_personal.h"
+#include "people/ask_file.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "base/options.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { EACH = 5 };
+
+static int check(const struct mete_questions_options *o)
+{
+    if (!o->data)
+        return fail(METE_EINVAL, "questions: no data");
+    if (!o->out)
+        return fail(METE_EINVAL, "questions: say where they go: -o FILE");
+    if (o->n < 0)
+        return fail(METE_EINVAL, "--n: %d questions, expected 1 or more", o->n);
+    if (!(o->labels_left >= 0) || o->labels_left > 1e12)
+        return fail(METE_EINVAL, "--labels-left: expected a number of labels, got %g",
+                    o->labels_left);
+    if (o->format && strcmp(o->format, "csv") != 0 && strcmp(o->format, "label-studio") != 0)
+        return fail(METE_EINVAL, "--format: expected csv or label-studio, got '%s'", o->format);
+    return 0;
+}
+
+/* What --labels-left says, and what the budget of the data leaves. */
+static int64_t labels_left(const struct mete_questions_options *o, const struct answers *a)
+{
+    struct answers_totals t = answers_totals(a);
+    double left = o->labels_left > 0 ? floor(o->labels_left) : 1e12;
+    if (t.budget > 0)
+        left = fmin(left, floor(money_labels(t.budget > t.spent ? t.budget - t.spent : 0)));
+    return (int64_t)left;
+}
+
+static int write_all(const struct mete_questions_options *o, const struct people *p,
+                     struct mete_questions *out)
+{
+    int person = -1;
+    struct ask a = {0};
+    struct places places = {0};
+    bool all = o->user && strcmp(o->user, "all") == 0 && p->d->users;
+    int64_t left = labels_left(o, p->answers);
+    int err = all ? 0 : people_find(p, o->user, &person);
+    if (!err && left < 1)
+        err = fail(METE_EBUDGET,
+                   "%s: the budget is spent; raise it with 'mete label status --budget'", o->data);
+    if (!err)
+        err = places_open(&places, p->d);
+    if (!err)
+        err = ask_people(p, person, o->n ? o->n : EACH, left, o->seed, &a);
+    if (!err)
+        err = (o->format && strcmp(o->format, "csv") != 0 ? ask_write_studio
+                                                          : ask_write_csv)(o->out, p, &places, &a);
+    if (!err && out)
+        *out = (struct mete_questions){.questions = a.n,
+                                       .people = a.people,
+                                       .done = a.done,
+                                       .strategy = questions_strategy(p->questions)};
+    ask_release(&a);
+    places_close(&places);
+    return err;
+}
+
+int mete_questions(const struct mete_questions_options *options, struct mete_questions *out)
+{
+    NUMBER_LOCALE;
+    struct mete_questions_options o;
+    struct people p = {0};
+    int err = options_take(&o, sizeof o, options, "mete_questions_options");
+    if (!err)
+        err = check(&o);
+    if (!err)
+        err = people_open(&p, &(struct people_options){.data = o.data,
+                                                       .model = o.model,
+                                                       .strategy = o.labels,
+                                                       .set = o.set,
+                                                       .device = o.device});
+    if (!err)
+        err = write_all(&o, &p, out);
+    people_close(&p);
+    return err;
+}
