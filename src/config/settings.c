@@ -32,6 +32,7 @@ const char *setting_before(const char *key)
 {
     static const char *const later[][2] = {
         {"method.absent", "origin"},
+        {"method.prior_count", "5"},
         {"train.relabel", "no"},
         {"train.resplit", "no"},
         {"train.remix", "no"},

@@ -51,6 +51,7 @@ struct layer {
     int out_h, out_w, out_c; /* dense: 1 x 1 x out_c */
     int stride;
     bool pool, relu;        /* conv: relu is always on */
+    bool odds;              /* dense: shared prototypes, with a BETA (struct classes) */
     double eps;             /* of the batch norm */
     size_t offset[TENSORS]; /* into a parameter vector, in elements; set by layout() */
     bool exact;             /* a GPU computes it in plain fp32 always; set by layout() */
@@ -125,9 +126,10 @@ enum absent { ABSENT_ORIGIN, ABSENT_LEFT_OUT, ABSENT_PRIOR, ABSENT_PRIOR_MEAN };
 
 /* The classes that a prototype loss tells apart.  With a prior (a dense layer after the features,
  * for sets that are kernels.host) class c has the prototype (n m + k G) / (n + k), m the mean of
- * its n support images, G row c of the layer's weight and k = exp(bias c) a pseudo-count; and
- * `grad` gets the layer's gradients, where grad.at is not NULL.  With ABSENT_PRIOR_MEAN that of G
- * is G - m for the classes with support and 0 for the others: G follows the means, and no gradient.
+ * its n support images, G row c of the layer's weight and k = exp(bias c) a pseudo-count; its logit
+ * is beta c, the log odds of a class that is asked for often, minus the distance; and `grad` gets
+ * the layer's gradients, where grad.at is not NULL.  With ABSENT_PRIOR_MEAN that of G is G - m for
+ * the classes with support and 0 for the others: G follows the means, and no gradient.
  */
 struct classes {
     int ways;

@@ -263,9 +263,11 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     choose_optimiser(e, &spec->outer);
     int err = net_build(&e->net, spec->net, spec->net_settings, e->k, spec->images.h,
                         spec->images.w, spec->images.c, ways);
-    enum prior prior = spec->method->ops->prior ? spec->method->ops->prior(spec->method) : 0;
+    double count = 0;
+    enum prior prior =
+        spec->method->ops->prior ? spec->method->ops->prior(spec->method, &count) : PRIOR_NONE;
     if (!err && prior)
-        err = net_add_prior(&e->net, spec->ways, prior);
+        err = net_add_prior(&e->net, spec->ways, prior, count);
     const char *(*host_only)(const struct method *m) = spec->method->ops->host_only;
     if (!err && !e->k->host && host_only && host_only(spec->method))
         err = fail(METE_EINVAL, "%s is not computed on %s; use a CPU, or another value",

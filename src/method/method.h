@@ -93,8 +93,9 @@ struct method_ops {
     bool (*one_pass)(const struct method *m);
 
     /* Whether it learns prototypes that tasks share (net_add_prior), for which a class must be the
-     * same in all tasks.  NULL: it does not. */
-    enum prior (*prior)(const struct method *m);
+     * same in all tasks, and in *count, where it is not NULL, how many images each is worth at
+     * first.  NULL: it does not. */
+    enum prior (*prior)(const struct method *m, double *count);
 
     /* A setting that needs kernels.host, or NULL.  NULL: there is none. */
     const char *(*host_only)(const struct method *m);

@@ -6,7 +6,8 @@
  * softmax; with absent=origin their prototype is the origin, which is what the authors'
  * framework gives (sum / (count + 1e-7)): predicted, and trained towards.  Where classes are
  * the same for everybody, absent=prior gives every class a prototype that all tasks share,
- * learned with the net, and a learned number of images that it counts for beside the support's.
+ * learned with the net, a learned number of images that it counts for beside the support's, and
+ * learned log odds: most of what tells a 0 from an O is how often people write them.
  * With absent=prior-mean that prototype is the running mean of the tasks' own instead
  * (outer.bn_momentum says how fast it follows), and only its count is learned.
  *
@@ -20,6 +21,7 @@
 struct protonet {
     bool joint;
     int absent; /* enum absent */
+    double prior_count;
 };
 
 static const struct param params[] = {
@@ -31,6 +33,9 @@ static const struct param params[] = {
                      "and its query points of the training loss; or, where tasks share their "
                      "classes, all prototypes are drawn to shared ones: learned by gradient "
                      "(prior), or running means of the tasks' class means (prior-mean)"),
+    PARAM_REAL_ROW(struct protonet, prior_count, "prior_count", 5, 1e-3, 1e6,
+                   "prior, prior-mean: how many images of a class its shared prototype is worth "
+                   "when training begins; learned from there"),
     {0},
 };
 
@@ -172,9 +177,12 @@ static void protonet_cost(const struct method *m, const struct batch_shape *shap
     *hvp = 0;
 }
 
-static enum prior protonet_prior(const struct method *m)
+static enum prior protonet_prior(const struct method *m, double *count)
 {
-    int absent = ((const struct protonet *)m->state)->absent;
+    const struct protonet *s = m->state;
+    int absent = s->absent;
+    if (count)
+        *count = s->prior_count;
     return absent == ABSENT_PRIOR        ? PRIOR_LEARNED
            : absent == ABSENT_PRIOR_MEAN ? PRIOR_MEAN
                                          : PRIOR_NONE;
@@ -183,7 +191,7 @@ static enum prior protonet_prior(const struct method *m)
 static const char *protonet_host_only(const struct method *m)
 {
     static const char *const settings[] = {NULL, "method.absent=prior", "method.absent=prior-mean"};
-    return settings[protonet_prior(m)];
+    return settings[protonet_prior(m, NULL)];
 }
 
 static enum leave_out protonet_leaves_out(const struct method *m)

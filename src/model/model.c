@@ -154,7 +154,7 @@ static int choose_ways(struct mete_model *m, int ways)
 {
     const struct method *method = &m->setup.method;
     bool fixed = method->ops->head || method->ops->same_classes ||
-                 (method->ops->prior && method->ops->prior(method));
+                 (method->ops->prior && method->ops->prior(method, NULL));
     if (ways == 0 || ways == m->takes.classes)
         return 0;
     if (ways < 1 || fixed)
@@ -175,9 +175,10 @@ int model_net(const struct mete_model *m, const struct kernels *k, struct net *o
         return fail(METE_EINVAL, "%s: a model of method %s has no net", m->name, method->ops->name);
     int err = net_build(out, m->setup.net, m->setup.net_state, k, m->takes.h, m->takes.w,
                         m->takes.c, method->ops->head ? m->takes.classes : 0);
-    enum prior prior = method->ops->prior ? method->ops->prior(method) : PRIOR_NONE;
+    double count = 0;
+    enum prior prior = method->ops->prior ? method->ops->prior(method, &count) : PRIOR_NONE;
     if (!err && prior)
-        err = net_add_prior(out, m->takes.classes, prior);
+        err = net_add_prior(out, m->takes.classes, prior, count);
     return err;
 }
 

@@ -52,8 +52,9 @@ int model_weights(struct mete_model *m, bool adapted, struct tensors *out);
 bool model_compares(const struct mete_model *m);
 bool model_needs_support(const struct mete_model *m);
 /* The prototypes (ways, features) that the task's items are compared with: with a prior they are
- * drawn to it.  takes_part (ways): not a class that is left out. */
-int model_prototypes(struct mete_model *m, float *out, bool *takes_part);
+ * drawn to it.  odds (ways) is what the logit of each class has besides: its log odds, 0 without a
+ * prior, -infinity for a class that is left out. */
+int model_prototypes(struct mete_model *m, float *out, float *odds);
 
 int model_check(const struct mete_model *m); /* METE_EINVAL for NULL */
 /* Shape, type and values; `what` begins the sentence. */

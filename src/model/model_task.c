@@ -141,15 +141,17 @@ static int embed_support(struct mete_model *m, const struct mete_array *x, const
     return err;
 }
 
-/* Prototypes n m / (n + k) + k G / (n + k), as the prior has them (kernel.h). */
-static int add_prior(struct mete_model *m, float *out)
+/* Prototypes n m / (n + k) + k G / (n + k) and log odds, as the prior has them (kernel.h). */
+static int add_prior(struct mete_model *m, float *out, float *odds)
 {
     struct tensors all = {0};
     int err = model_weights(m, false, &all);
     const struct ndarray *mean = err ? NULL : tensors_find(&all, "prior.mean");
     const struct ndarray *count = err ? NULL : tensors_find(&all, "prior.log_count");
+    const struct ndarray *prior_odds = err ? NULL : tensors_find(&all, "prior.log_odds");
     size_t features = (size_t)m->learner->is.features;
-    for (int w = 0; mean && count && w < m->takes.classes; w++) {
+    for (int w = 0; mean && count && prior_odds && w < m->takes.classes; w++) {
+        odds[w] = ((const float *)prior_odds->data)[w];
         const float *g = (const float *)mean->data + (size_t)w * features;
         float worth = (float)exp((double)((const float *)count->data)[w]);
         float all_of_them = m->count[w] + worth;
@@ -168,7 +170,7 @@ static bool leaves_out(const struct mete_model *m)
     return method->ops->leaves_out && method->ops->leaves_out(method);
 }
 
-int model_prototypes(struct mete_model *m, float *out, bool *takes_part)
+int model_prototypes(struct mete_model *m, float *out, float *odds)
 {
     const struct method *method = &m->setup.method;
     size_t ways = (size_t)m->takes.classes, features = (size_t)m->learner->is.features;
@@ -176,12 +178,12 @@ int model_prototypes(struct mete_model *m, float *out, bool *takes_part)
         return fail(METE_EINVAL, "%s: has no prototypes; adapt it first", m->name);
     memcpy(out, m->prototypes, ways * features * sizeof *out);
     for (size_t w = 0; w < ways; w++)
-        takes_part[w] = m->count[w] > 0 || !leaves_out(m);
-    return method->ops->prior && method->ops->prior(method) ? add_prior(m, out) : 0;
+        odds[w] = m->count[w] > 0 || !leaves_out(m) ? 0 : -INFINITY;
+    return method->ops->prior && method->ops->prior(method, NULL) ? add_prior(m, out, odds) : 0;
 }
 
-/* Softmax over minus the squared distances. */
-static void compare(const float *rep, const float *prototypes, const bool *takes_part, int ways,
+/* Softmax over the log odds minus the squared distances. */
+static void compare(const float *rep, const float *prototypes, const float *odds, int ways,
                     int features, double *logit, float *probs)
 {
     double top = -INFINITY, sum = 0;
@@ -192,7 +194,7 @@ static void compare(const float *rep, const float *prototypes, const bool *takes
             float off = rep[k] - p[k];
             far += (double)off * (double)off;
         }
-        logit[w] = takes_part[w] ? -far : -INFINITY;
+        logit[w] = odds[w] - far;
         top = fmax(top, logit[w]);
     }
     for (int w = 0; w < ways; w++)
@@ -205,14 +207,13 @@ static int compare_all(struct mete_model *m, const float *reps, int64_t n, float
 {
     int ways = m->takes.classes, features = m->learner->is.features;
     float *prototypes = mem_array((size_t)ways * (size_t)features, sizeof *prototypes);
-    bool *takes_part = mem_array((size_t)ways, sizeof *takes_part);
+    float *odds = mem_array((size_t)ways, sizeof *odds);
     double *logit = mem_array((size_t)ways, sizeof *logit);
-    int err = model_prototypes(m, prototypes, takes_part);
+    int err = model_prototypes(m, prototypes, odds);
     for (int64_t i = 0; i < n && !err; i++)
-        compare(reps + i * features, prototypes, takes_part, ways, features, logit,
-                probs + i * ways);
+        compare(reps + i * features, prototypes, odds, ways, features, logit, probs + i * ways);
     free(prototypes);
-    free(takes_part);
+    free(odds);
     free(logit);
     return err;
 }

@@ -62,15 +62,17 @@ int net_build(struct net *net, const struct net_ops *ops, const void *settings,
     return err;
 }
 
-int net_add_prior(struct net *net, int ways, enum prior kind)
+int net_add_prior(struct net *net, int ways, enum prior kind, double count)
 {
     const struct layer *last = &net->layer[net->layers - 1];
     int err = net_add_dense(net, ways, false, last->out_h, last->out_w, last->out_c);
     if (err)
         return err;
+    net->layer[net->layers - 1].odds = true;
     net->len = net->k->layout(net->layer, net->layers, &net->trained);
     net->layers--; /* no pass runs it */
     net->prior = ways;
+    net->prior_count = count;
     const size_t *at = net->layer[net->layers].offset;
     if (kind == PRIOR_MEAN) {
         net->means[0] = at[TENSOR_WEIGHT];
@@ -105,7 +107,9 @@ static void name_tensor(const struct net *net, struct net_tensor *t)
     const char *part = names[t->which];
     if (t->layer == net->layers)
         snprintf(t->name, sizeof t->name, "prior.%s",
-                 t->which == TENSOR_WEIGHT ? "mean" : "log_count");
+                 t->which == TENSOR_WEIGHT ? "mean"
+                 : t->which == TENSOR_BIAS ? "log_count"
+                                           : "log_odds");
     else if (net->ways > 0 && t->layer == net->layers - 1)
         snprintf(t->name, sizeof t->name, "head.%s", part);
     else if (net->layer[t->layer].kind == LAYER_DENSE)
@@ -137,7 +141,8 @@ int net_tensors(const struct net *net, struct net_tensor out[NET_TENSORS_MAX])
     int n = 0;
     for (int i = 0; i < net->layers + (net->prior > 0); i++)
         for (int w = 0; w < TENSORS; w++) {
-            if (net->layer[i].kind == LAYER_DENSE && w > TENSOR_BIAS)
+            if (net->layer[i].kind == LAYER_DENSE && w > TENSOR_BIAS &&
+                !(net->layer[i].odds && w == TENSOR_BETA))
                 continue;
             out[n] = (struct net_tensor){.layer = i, .which = (enum tensor)w};
             name_tensor(net, &out[n]);
@@ -173,6 +178,9 @@ void net_init(const struct net *net, struct device *d, uint64_t seed, void *thet
         struct rng r = rng_make(seed, RNG_INIT, (uint64_t)t->layer, (uint32_t)t->which);
         if (t->which == TENSOR_WEIGHT && t->layer < net->layers)
             glorot(&net->layer[t->layer], &r, host, t->len);
+        bool counts = t->which == TENSOR_BIAS && t->layer == net->layers;
+        for (size_t j = 0; counts && j < t->len; j++)
+            host[j] = (float)log(net->prior_count);
         bool one = t->which == TENSOR_GAMMA || t->which == TENSOR_VAR;
         for (size_t j = 0; one && j < t->len; j++)
             host[j] = 1;

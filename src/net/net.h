@@ -37,7 +37,8 @@ struct net {
     int layers; /* with the head, where there is one */
     int ways;   /* of the head; 0: none, the net ends in features */
     int prior;  /* ways of shared prototypes, 0: none; they are layer[layers], which no pass runs */
-    size_t means[2]; /* elements that are running means among those trained: first, and end */
+    double prior_count; /* images that a shared prototype is worth at first */
+    size_t means[2];    /* elements that are running means among those trained: first, and end */
     enum bn_mode bn;
     size_t len;     /* elements of a parameter vector */
     size_t trained; /* those that gradients move */
@@ -49,8 +50,9 @@ int net_find(const struct net_ops **out, const char *name);
 /* Builds `net` for inputs of h x w x c; ways 0 leaves the head out. */
 int net_build(struct net *net, const struct net_ops *ops, const void *settings,
               const struct kernels *k, int h, int w, int c, int ways);
-/* Adds shared prototypes, and how many images each is worth, to a net without a head. */
-int net_add_prior(struct net *net, int ways, enum prior kind);
+/* Adds shared prototypes, how many images each is worth, and the log odds of each class, to a net
+ * without a head. */
+int net_add_prior(struct net *net, int ways, enum prior kind, double count);
 size_t net_body(const struct net *net); /* trained elements before those, or all of them */
 /* For a net's build: append a layer. */
 int net_add_conv(struct net *net, int filters, int stride, bool pool, double eps, int h, int w,
@@ -61,7 +63,7 @@ int net_features(const struct net *net); /* outputs of the last layer before the
 const struct layer *net_feature_layer(const struct net *net, int *index); /* index may be NULL */
 
 /* The tensors by PyTorch's names: "conv0.weight", "bn0.running_mean", "head.bias"; those of shared
- * prototypes are "prior.mean" and "prior.log_count". */
+ * prototypes are "prior.mean", "prior.log_count" and "prior.log_odds". */
 struct net_tensor {
     char name[32];
     int layer;
@@ -74,7 +76,7 @@ int net_tensors(const struct net *net, struct net_tensor out[NET_TENSORS_MAX]); 
 bool net_tensor_trained(const struct net_tensor *t);
 
 /* Glorot-uniform weights, zero biases, gamma 1, beta 0, running mean 0 and variance 1;
- * shared prototypes at the origin, worth one image. */
+ * shared prototypes at the origin, worth prior_count images, of classes with log odds 0. */
 void net_init(const struct net *net, struct device *d, uint64_t seed, void *theta);
 
 /* FLOPs of one image, counting only taps inside the image (a multiply-add is two). */

@@ -134,11 +134,12 @@ int experiment_open_tasks(struct experiment *x)
                    "method %s is one model for all: tasks of %s have different classes, which it "
                    "cannot share",
                    method->ops->name, x->bench.dataset);
-    if (!err && method->ops->prior && method->ops->prior(method) && !tasks_are_users(x->train))
+    if (!err && method->ops->prior && method->ops->prior(method, NULL) &&
+        !tasks_are_users(x->train))
         err = fail(METE_EINVAL,
                    "method.absent=%s: tasks of %s have different classes, which cannot share "
                    "prototypes; use left-out",
-                   method->ops->prior(method) == PRIOR_MEAN ? "prior-mean" : "prior",
+                   method->ops->prior(method, NULL) == PRIOR_MEAN ? "prior-mean" : "prior",
                    x->bench.dataset);
     if (!err && x->setup.train.relabel && tasks_are_users(x->train))
         err = fail(METE_EINVAL,

@@ -20,9 +20,10 @@ users=glyphs-users:users=40:1s@500
 ok "people share prototypes" train prior $users --set method.absent=prior
 ok "which are part of the model" grep -q '"prior.mean"' "$tmp/prior/best.safetensors"
 ok "with their counts" grep -q '"prior.log_count"' "$tmp/prior/best.safetensors"
+ok "and how often each is asked for" grep -q '"prior.log_odds"' "$tmp/prior/best.safetensors"
 ok "or follow their class means" train mean $users --set method.absent=prior-mean
 ok "to other places" test "$(weights prior)" != "$(weights mean)"
-ok "and not of one without" bash -c '! grep -q "prior" "$1"' - "$tmp/left-out/best.safetensors"
+ok "and not of one without" bash -c '! grep -q "\"prior[.]" "$1"' - "$tmp/left-out/best.safetensors"
 "$METE" train $users --method protonet --set net.filters=4 --set train.steps=1000000 --set train.validate_every=2 \
     --set train.val_tasks=5 --set method.absent=prior --threads 1 -o "$tmp/killed" >/dev/null 2>&1 &
 for i in $(seq 100); do [ -e "$tmp/killed/checkpoint.safetensors" ] && break; sleep 0.1; done

@@ -177,6 +177,8 @@ def protonet(p, task, s, kinks):
     else:
         prototypes = one_hot.t() @ zs / counts.clamp(min=1)  # no support: the origin
     z = -((zq.unsqueeze(1) - prototypes.unsqueeze(0)) ** 2).sum(-1)
+    if s["absent"].startswith("prior"):
+        z = z + p["prior.log_odds"]
     kept = asked(task, s)
     if s["absent"] == "left-out":
         z = z.masked_fill(one_hot.sum(0) == 0, -torch.inf)
@@ -233,6 +235,7 @@ def draw_weights(settings, image, ways, generator):
     if s["absent"].startswith("prior"):
         p["prior.mean"] = draw(generator, (ways, wide), 0.5, 0.5)
         p["prior.log_count"] = draw(generator, (ways,), 0.5)
+        p["prior.log_odds"] = draw(generator, (ways,), 0.5)
     return p
 
 

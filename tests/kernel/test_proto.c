@@ -51,7 +51,7 @@ static void prior_open(struct proto *o)
     const struct layer *last = &o->p.layers[o->p.n_layers - 1];
     size_t trained, len, n = WAYS * row_size(last);
     struct rng r = rng_make(1, RNG_TEST, 7, 0);
-    float *host = mem_array(n, sizeof *host), bias[WAYS];
+    float *host = mem_array(n, sizeof *host), bias[WAYS], odds[WAYS];
     o->prior[0] = *last;
     o->prior[1] = (struct layer){.kind = LAYER_DENSE,
                                  .in_h = last->out_h,
@@ -59,7 +59,8 @@ static void prior_open(struct proto *o)
                                  .in_c = last->out_c,
                                  .out_h = 1,
                                  .out_w = 1,
-                                 .out_c = WAYS};
+                                 .out_c = WAYS,
+                                 .odds = true};
     len = k->layout(o->prior, 2, &trained);
     o->classes.prior = &o->prior[1];
     o->classes.theta.at = device_alloc(&o->p, len * k->elem);
@@ -70,8 +71,11 @@ static void prior_open(struct proto *o)
         host[i] = (float)rng_normal(&r);
     for (int i = 0; i < WAYS; i++)
         bias[i] = (float)rng_normal(&r);
+    for (int i = 0; i < WAYS; i++)
+        odds[i] = (float)rng_normal(&r);
     k->pack(o->p.device, &o->prior[1], TENSOR_WEIGHT, host, o->classes.theta.at);
     k->pack(o->p.device, &o->prior[1], TENSOR_BIAS, bias, o->classes.theta.at);
+    k->pack(o->p.device, &o->prior[1], TENSOR_BETA, odds, o->classes.theta.at);
     free(host);
 }
 
@@ -86,6 +90,8 @@ static void keep_prior(struct proto *o, struct results *r)
                   keep(r, n, mem_print("shared prototypes, task %d", t)));
         k->unpack(o->p.device, &o->prior[1], TENSOR_BIAS, grad,
                   keep(r, WAYS, mem_print("their counts, task %d", t)));
+        k->unpack(o->p.device, &o->prior[1], TENSOR_BETA, grad,
+                  keep(r, WAYS, mem_print("the classes' log odds, task %d", t)));
     }
 }
 

@@ -230,9 +230,9 @@ static size_t tensor_read(struct world *w, enum engine_vector which, const char 
  * class, where the task has any of it; the optimiser does not move them, but their counts. */
 static void check_running_means(const struct kernels *k, const char *bn)
 {
-    const char *const sets[] = {"absent=prior-mean", "outer.bn_momentum=0.25", "outer.lr=0.5", bn,
-                                NULL};
-    static float apart[GRADIENT], mean[GRADIENT], count[WAYS];
+    const char *const sets[] = {
+        "absent=prior-mean", "outer.bn_momentum=0.25", "outer.lr=0.5", "prior_count=3", bn, NULL};
+    static float apart[GRADIENT], mean[GRADIENT], count[WAYS], odds[WAYS];
     struct labelled_task task = task_of(6, true); /* classes 0, 1 and 3 */
     struct world w;
     double loss, moved = 0;
@@ -250,7 +250,9 @@ static void check_running_means(const struct kernels *k, const char *bn)
             CHECK_EQ(mean[i], 0);
     }
     CHECK(n > 0 && moved > 0.01);
-    CHECK_NEAR(fabs(count[0]), 0.5, 1e-3); /* Adam's first step is its rate */
+    CHECK_NEAR(fabs(count[0] - log(3)), 0.5, 1e-3); /* Adam's first step is its rate */
+    CHECK_EQ(tensor_read(&w, ENGINE_THETA, "prior.log_odds", odds), WAYS);
+    CHECK_NEAR(fabs(odds[0]), 0.5, 1e-3);
     world_close(&w);
 }
 

@@ -249,7 +249,8 @@ INLINE size_t tensor_len(const struct layer *l, enum tensor which)
     if (which == TENSOR_WEIGHT)
         return (size_t)l->in_c * out *
                (l->kind == LAYER_CONV ? 9 : (size_t)l->in_h * (size_t)l->in_w);
-    return which == TENSOR_BIAS || l->kind == LAYER_CONV ? out : 0;
+    bool has = which == TENSOR_BIAS || l->kind == LAYER_CONV || (which == TENSOR_BETA && l->odds);
+    return has ? out : 0;
 }
 
 /* ---- cpu_table.c, cpu_roof.c ---- */

@@ -78,6 +78,8 @@ struct prototypes {
     float *dlogits;      /* (ways) */
     float *made, *count; /* (ways) images that a prototype is the mean of, and those that its
                           * prior is worth */
+    const float *odds;   /* (ways) of the prior, or NULL */
+    float *dodds;        /* (ways), or NULL */
     float *mean, *dmean;
     size_t pixels, channels;
 };
@@ -191,6 +193,19 @@ static void prior_gradients(const struct prototypes *s, const struct classes *cl
     }
 }
 
+/* Takes the odds of a task's classes; their gradients begin at 0. */
+static void find_odds(struct prototypes *s, const struct classes *classes, int task)
+{
+    const struct layer *prior = classes->prior;
+    if (!prior)
+        return;
+    s->odds = tensor_of(prior, classes->theta, task, TENSOR_BETA);
+    if (classes->grad.at) {
+        s->dodds = tensor_of(prior, classes->grad, task, TENSOR_BETA);
+        memset(s->dodds, 0, tensor_len(prior, TENSOR_BETA) * sizeof *s->dodds);
+    }
+}
+
 static void find_prototypes(const struct prototypes *s, const struct part *support,
                             const struct classes *classes, int task)
 {
@@ -235,10 +250,13 @@ static double distance(const struct prototypes *s, const struct part *query, int
     return sum;
 }
 
-/* The gradient of logit w, -|f - m|^2, for image i: to the image and to the prototype. */
+/* The gradient of logit w, -|f - m|^2 + odds, for image i: to the image, the prototype and the
+ * odds. */
 static void pull(const struct prototypes *s, const struct part *query, int i, int w)
 {
     float twice = 2 * s->dlogits[w];
+    if (s->dodds)
+        s->dodds[w] += s->dlogits[w];
     for (size_t p = 0; p < s->pixels; p++) {
         size_t at = feature(s, query, i, p);
         const float *f = query->out + at, *m = prototype(s, s->mean, w, p);
@@ -295,13 +313,14 @@ static void cpu_proto(struct device *d, const struct layer *l, const struct feat
         struct part known = part_of(l, support, t), asked = part_of(l, query, t);
         double weight = image_weight(asked.end - asked.first, asked.labels + asked.first, true);
         double sum = 0;
+        find_odds(&s, classes, t);
         find_prototypes(&s, &known, classes, t);
         clear_gradients(&s, &known);
         clear_gradients(&s, &asked);
         for (int i = asked.first; i < asked.end; i++) {
             size_t row = (size_t)(t * query->batch.n + i) * (size_t)ways;
             for (int w = 0; w < ways; w++)
-                s.logits[w] = -distance(&s, &asked, i, w);
+                s.logits[w] = (s.odds ? s.odds[w] : 0) - distance(&s, &asked, i, w);
             leave_out(&s, classes);
             for (int w = 0; logits && w < ways; w++)
                 logits[row + (size_t)w] = (float)s.logits[w];

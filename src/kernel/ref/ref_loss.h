@@ -74,7 +74,7 @@ static void ref_xent_tangent(struct device *d, const struct layer *l, const stru
 static size_t ref_proto_bytes(const struct layer *l, int tasks, int ways)
 {
     (void)tasks;
-    return 2 * (size_t)ways * out_len(l) * sizeof(double) + 3 * (size_t)ways * sizeof(double);
+    return 2 * (size_t)ways * out_len(l) * sizeof(double) + 4 * (size_t)ways * sizeof(double);
 }
 
 /* The first image of task t, among those of the pass. */
@@ -92,7 +92,8 @@ static void prior_counts(const struct classes *c, int task, double *count)
 
 /* The gradients of the prior, from those of the prototypes. */
 static void prior_gradients(const struct classes *c, int task, size_t len, const double *proto,
-                            const double *dproto, const double *made, const double *count)
+                            const double *dproto, const double *made, const double *count,
+                            const double *dodds)
 {
     if (!c->prior || !c->grad.at)
         return;
@@ -109,6 +110,7 @@ static void prior_gradients(const struct classes *c, int task, size_t len, const
                     made[w] > 0 ? (REAL)((made[w] + count[w]) / made[w] * (g[j] - proto[j])) : 0;
         }
         db[w] = (REAL)(share * sum);
+        tensor_at(c->grad, task, c->prior, TENSOR_BETA)[w] = (REAL)dodds[w];
     }
 }
 
@@ -154,11 +156,14 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
     size_t len = out_len(l);
     double *proto = scratch, *dproto = proto + (size_t)ways * len,
            *made = dproto + (size_t)ways * len;
-    double *logits = made + ways, *count = logits + ways;
+    double *logits = made + ways, *count = logits + ways, *dodds = count + ways;
     for (int t = 0; t < query->tasks; t++) {
         prior_counts(classes, t, count);
         find_prototypes(support, classes, t, len, count, proto, made);
         memset(dproto, 0, (size_t)ways * len * sizeof *dproto);
+        memset(dodds, 0, (size_t)ways * sizeof *dodds);
+        const REAL *odds =
+            classes->prior ? tensor_at(classes->theta, t, classes->prior, TENSOR_BETA) : NULL;
         const REAL *out = (const REAL *)query->out + slot_of(query, t) * len;
         REAL *dout = (REAL *)query->dout + slot_of(query, t) * len;
         const int32_t *y = query->labels + t * query->batch.n;
@@ -167,7 +172,7 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
             const REAL *f = out + (size_t)i * len;
             float *p = probs + (size_t)(t * query->batch.n + i) * (size_t)ways;
             for (int w = 0; w < ways; w++) {
-                logits[w] = 0;
+                logits[w] = odds ? odds[w] : 0;
                 for (size_t j = 0; j < len; j++)
                     logits[w] -=
                         (f[j] - proto[(size_t)w * len + j]) * (f[j] - proto[(size_t)w * len + j]);
@@ -184,6 +189,7 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
             sum += lse - logits[y[i]];
             for (int w = 0; w < ways; w++) {
                 double dlogit = weight * (exp(logits[w] - lse) - (w == y[i]));
+                dodds[w] += dlogit;
                 for (size_t j = 0; j < len; j++) {
                     double pull = -2 * dlogit * (f[j] - proto[(size_t)w * len + j]);
                     dout[(size_t)i * len + j] += (REAL)pull;
@@ -192,7 +198,7 @@ static void ref_proto(struct device *d, const struct layer *l, const struct feat
             }
         }
         loss[t] = (float)(weight * sum);
-        prior_gradients(classes, t, len, proto, dproto, made, count);
+        prior_gradients(classes, t, len, proto, dproto, made, count, dodds);
         REAL *dsupport = (REAL *)support->dout + slot_of(support, t) * len;
         const int32_t *ys = support->labels + t * support->batch.n;
         for (int i = support->first; i < support->first + support->count; i++)

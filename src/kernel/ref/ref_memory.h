@@ -77,7 +77,7 @@ static size_t tensor_len(const struct layer *l, enum tensor which)
     if (which == TENSOR_WEIGHT)
         return (size_t)l->out_c * (size_t)l->in_c *
                (l->kind == LAYER_CONV ? 9 : (size_t)l->in_h * (size_t)l->in_w);
-    if (which == TENSOR_BIAS || l->kind == LAYER_CONV)
+    if (which == TENSOR_BIAS || l->kind == LAYER_CONV || (which == TENSOR_BETA && l->odds))
         return (size_t)l->out_c;
     return 0;
 }
