@@ -21,18 +21,23 @@ static bool ends(const char *path, const char *suffix)
     return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
+static bool suits(const struct export_format *f, const char *name, const char *path)
+{
+    return name ? strcmp(f->name, name) == 0 : ends(path, f->suffix);
+}
+
 const struct export_format *export_format_find(const char *name, const char *path)
 {
-    struct text known = {0};
-    for (int i = 0; i < FORMATS; i++) {
-        if (name ? strcmp(formats[i]->name, name) == 0 : ends(path, formats[i]->suffix))
+    for (int i = 0; i < FORMATS; i++)
+        if (suits(formats[i], name, path))
             return formats[i];
+    struct text known = {0};
+    for (int i = 0; i < FORMATS; i++)
         text_print(&known, "%s%s",
                    i == 0             ? ""
                    : i == FORMATS - 1 ? " or "
                                       : ", ",
                    name ? formats[i]->name : formats[i]->suffix);
-    }
     if (name)
         fail(METE_EINVAL, "no export format '%s'; expected %s", name, known.at);
     else
