@@ -6,11 +6,12 @@
  * went wrong.  The library never prints and never exits: messages go through the
  * log callback.
  *
- * Memory whose size a file or a setting names (whole files, arrays, working
- * memory) is asked for once that size is known to be right, and may be refused:
- * METE_ENOMEM.  Where a small piece cannot be had, or a list that grows by what
- * was read cannot grow, the library calls abort(), after the function given to
- * mete_out_of_memory_to().
+ * Memory whose size a file, a data set or a setting decides (files, arrays, all
+ * that an import keeps of what it reads, working memory) is asked for once that
+ * size is known to be right, and may be refused: METE_ENOMEM.  Where a piece of
+ * fixed size cannot be had, or a text (a name, a table, a page), or a list of
+ * what a run drew, bought or measured, the library calls abort(), after the
+ * function given to mete_out_of_memory_to().
  *
  * Settings are passed as an array of "key=value" strings that ends with NULL;
  * `mete show NAME` lists the keys, with their defaults and ranges.

@@ -18,8 +18,11 @@ static int append(struct json *j, const char *bytes, size_t n)
     if (need > JSON_STRING_MAX)
         return json_fail(j, "a string longer than %d bytes", JSON_STRING_MAX - 1);
     if (need > j->text_room) {
-        j->text_room = need < 128 ? 256 : 2 * need;
-        j->text = mem_grow(j->text, j->text_room, 1);
+        size_t room = need < 128 ? 256 : 2 * need;
+        int err = mem_extend(&j->text, room, 1, j->name);
+        if (err)
+            return err;
+        j->text_room = room;
     }
     memcpy(j->text + j->text_size, bytes, n);
     j->text_size += n;

@@ -13,9 +13,15 @@
 
 static void put(struct jsonw *w, const char *bytes, size_t n)
 {
+    if (w->err && *w->err)
+        return;
     if (w->size + n + 1 > w->room) {
-        w->room = 2 * (w->size + n) + 256;
-        w->text = mem_grow(w->text, w->room, 1);
+        size_t room = 2 * (w->size + n) + 256;
+        if (!w->err)
+            w->text = mem_grow(w->text, room, 1);
+        else if ((*w->err = mem_extend(&w->text, room, 1, "JSON")))
+            return;
+        w->room = room;
     }
     memcpy(w->text + w->size, bytes, n);
     w->size += n;

@@ -24,6 +24,9 @@ struct jsonw {
     char *text; /* 0-terminated; NULL before the first write */
     size_t size;
     int lines; /* containers down to this depth put each element on its own line */
+    /* Given a place for METE_ENOMEM: without memory the rest is left out, and the program goes on.
+     */
+    int *err;
     /* private */
     size_t room;
     int depth;

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,18 @@ int mem_try(void *out, size_t count, size_t size, const char *what)
         return fail(METE_ENOMEM, "%s: there is no memory for %zu times %zu bytes", what, count,
                     size);
     *(void **)out = p;
+    return 0;
+}
+
+int mem_extend(void *list, size_t count, size_t size, const char *what)
+{
+    bool fits = !size || count <= SIZE_MAX / size;
+    size_t bytes = count * size;
+    void *p = fits ? realloc(*(void **)list, bytes ? bytes : 1) : NULL;
+    if (!p)
+        return fail(METE_ENOMEM, "%s: there is no memory for %zu times %zu bytes", what, count,
+                    size);
+    *(void **)list = p;
     return 0;
 }
 

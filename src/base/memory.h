@@ -18,6 +18,9 @@ char *mem_print(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* 
 /* Zeroed memory for what a file or a setting says is so large: METE_ENOMEM, with `what`
  * in the sentence, when there is no such memory.  free() *out. */
 int mem_try(void *out, size_t count, size_t size, const char *what);
+/* The same for a list that grows: realloc of *list, a pointer to anything; new bytes are not
+ * zeroed, and *list stays as it was where it cannot grow. */
+int mem_extend(void *list, size_t count, size_t size, const char *what);
 
 /* One block of memory on large pages, handed out from the front and given back
  * all at once.  Planning and use are the same code: an arena opened with

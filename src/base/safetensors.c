@@ -55,8 +55,10 @@ static int read_meta(struct safetensors *s, struct json *j)
     int err = json_enter(j, JSON_OBJECT);
     while (!err && !(err = json_more(j, &more)) && more) {
         if (s->pairs == s->meta_room) {
-            s->meta_room = 2 * s->meta_room + 8;
-            s->meta = mem_grow(s->meta, (size_t)s->meta_room, sizeof *s->meta);
+            int room = 2 * s->meta_room + 8;
+            if ((err = mem_extend(&s->meta, (size_t)room, sizeof *s->meta, s->name)))
+                break;
+            s->meta_room = room;
         }
         struct safetensors_pair *p = &s->meta[s->pairs];
         p->key = mem_string(j->text);
@@ -151,8 +153,10 @@ static int read_header(struct safetensors *s, struct json *j)
         if (s->n == SAFETENSORS_TENSORS_MAX)
             return json_fail(j, "more than %d tensors", SAFETENSORS_TENSORS_MAX);
         if (s->n == s->room) {
-            s->room = 2 * s->room + 32;
-            s->entries = mem_grow(s->entries, (size_t)s->room, sizeof *s->entries);
+            int room = 2 * s->room + 32;
+            if ((err = mem_extend(&s->entries, (size_t)room, sizeof *s->entries, s->name)))
+                break;
+            s->room = room;
         }
         struct entry *e = &s->entries[s->n++];
         *e = (struct entry){.tensor.name = mem_string(j->text)};

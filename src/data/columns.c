@@ -19,9 +19,11 @@ int column_features(const struct column *c)
     return c->kind == COLUMN_WORDS ? c->words.n : 1;
 }
 
-void columns_add(struct columns *c, const char *name, enum column_kind kind, struct names *words)
+int columns_add(struct columns *c, const char *name, enum column_kind kind, struct names *words)
 {
-    c->at = mem_grow(c->at, (size_t)c->n + 1, sizeof *c->at);
+    int err = mem_extend(&c->at, (size_t)c->n + 1, sizeof *c->at, "columns");
+    if (err)
+        return err;
     struct column *to = &c->at[c->n++];
     *to = (struct column){.name = mem_string(name), .kind = kind, .first = c->features};
     if (words) {
@@ -29,16 +31,20 @@ void columns_add(struct columns *c, const char *name, enum column_kind kind, str
         *words = (struct names){0};
     }
     c->features += column_features(to);
+    return 0;
 }
 
-void columns_close(struct columns *c)
+int columns_close(struct columns *c)
 {
     size_t n = (size_t)c->features;
-    c->fill = mem_array(3 * n + 1, sizeof *c->fill);
+    int err = mem_try(&c->fill, 3 * n + 1, sizeof *c->fill, "features");
+    if (err)
+        return err;
     c->mean = c->fill + n;
     c->deviation = c->mean + n;
     for (size_t i = 0; i < n; i++)
         c->deviation[i] = 1;
+    return 0;
 }
 
 void columns_release(struct columns *c)
@@ -202,8 +208,8 @@ static int read_reals(struct json *j, double **x, size_t *n)
         if (*n == FEATURES_MAX)
             return json_fail(j, "more than %d numbers", FEATURES_MAX);
         err = json_get_real(j, &value);
-        *x = mem_grow(*x, *n + 1, sizeof **x);
-        (*x)[(*n)++] = value;
+        if (!err && !(err = mem_extend(x, *n + 1, sizeof **x, j->name)))
+            (*x)[(*n)++] = value;
     }
     return err;
 }
@@ -215,8 +221,11 @@ static int read_words(struct json *j, struct names *words)
     while (!err && !(err = json_more(j, &more)) && more) {
         int before = words->n;
         err = json_get_string(j);
-        if (!err && names_add(words, j->text) < before)
+        int number = err ? err : names_add(words, j->text);
+        if (number >= 0 && number < before)
             err = json_fail(j, "the word '%s' occurs twice", j->text);
+        else if (number < 0)
+            err = number;
     }
     return err;
 }
@@ -271,15 +280,18 @@ static int check_draft(struct json *j, const struct columns *c, const struct dra
 }
 
 /* Numbers of all columns so far, three of each feature: fill, mean, deviation. */
-static void keep_numbers(double **all, const struct columns *c, const struct draft *d)
+static int keep_numbers(double **all, const struct columns *c, const struct draft *d)
 {
-    *all = mem_grow(*all, 3 * (size_t)c->features, sizeof **all);
+    int err = mem_extend(all, 3 * (size_t)c->features, sizeof **all, "features");
+    if (err)
+        return err;
     double *to = *all + 3 * (size_t)c->at[c->n - 1].first;
     for (size_t i = 0; i < d->means; i++) {
         to[3 * i] = d->fill;
         to[3 * i + 1] = d->mean[i];
         to[3 * i + 2] = d->deviation[i];
     }
+    return 0;
 }
 
 static int read_column(struct json *j, struct columns *c, double **numbers)
@@ -291,10 +303,10 @@ static int read_column(struct json *j, struct columns *c, double **numbers)
         err = read_key(j, &d);
     if (!err)
         err = check_draft(j, c, &d);
-    if (!err) {
-        columns_add(c, d.name, (enum column_kind)d.kind, &d.words);
-        keep_numbers(numbers, c, &d);
-    }
+    if (!err)
+        err = columns_add(c, d.name, (enum column_kind)d.kind, &d.words);
+    if (!err)
+        err = keep_numbers(numbers, c, &d);
     free(d.name);
     free(d.mean);
     free(d.deviation);
@@ -310,8 +322,9 @@ int columns_read(struct columns *out, struct json *j)
     int err = json_enter(j, JSON_ARRAY);
     while (!err && !(err = json_more(j, &more)) && more)
         err = read_column(j, &c, &numbers);
+    if (!err)
+        err = columns_close(&c);
     if (!err) {
-        columns_close(&c);
         for (int k = 0; k < c.features; k++) {
             c.fill[k] = numbers[3 * k];
             c.mean[k] = numbers[3 * k + 1];

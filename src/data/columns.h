@@ -32,10 +32,10 @@ struct columns { /* zeroed is empty */
     double *fill, *mean, *deviation;
 };
 
-/* Adds a column; takes `words` over. */
-void columns_add(struct columns *c, const char *name, enum column_kind kind, struct names *words);
+/* Adds a column; takes `words` over, where it does not fail. */
+int columns_add(struct columns *c, const char *name, enum column_kind kind, struct names *words);
 /* After the last column: fills of 0, means of 0, deviations of 1. */
-void columns_close(struct columns *c);
+int columns_close(struct columns *c);
 void columns_release(struct columns *c);
 
 int column_features(const struct column *c);

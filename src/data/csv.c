@@ -84,8 +84,11 @@ static void take(struct csv *c)
 static int put(struct csv *c, char byte)
 {
     if (c->text_size == c->text_room) {
-        c->text_room = c->text_room ? 2 * c->text_room : 256;
-        c->text = mem_grow(c->text, c->text_room, 1);
+        size_t room = c->text_room ? 2 * c->text_room : 256;
+        int err = mem_extend(&c->text, room, 1, c->name);
+        if (err)
+            return err;
+        c->text_room = room;
     }
     if (c->text_size >= CSV_RECORD_MAX)
         return fail_at(c, c->next_line, c->column, "a record of more than 16 MB");
@@ -93,14 +96,19 @@ static int put(struct csv *c, char byte)
     return 0;
 }
 
-static void begin_field(struct csv *c)
+static int begin_field(struct csv *c)
 {
     if (c->n == c->room) {
-        c->room = c->room ? 2 * c->room : 16;
-        c->place = mem_grow(c->place, (size_t)c->room, sizeof *c->place);
-        c->field = mem_grow(c->field, (size_t)c->room, sizeof *c->field);
+        int room = c->room ? 2 * c->room : 16;
+        int err = mem_extend(&c->place, (size_t)room, sizeof *c->place, c->name);
+        if (!err)
+            err = mem_extend(&c->field, (size_t)room, sizeof *c->field, c->name);
+        if (err)
+            return err;
+        c->room = room;
     }
     c->place[c->n++] = (struct csv_place){c->text_size, c->next_line, c->column};
+    return 0;
 }
 
 /* Between the quotes; ends after the closing one. */
@@ -158,9 +166,11 @@ static int read_bare(struct csv *c)
 /* One field; *last is set when the record ends after it. */
 static int read_field(struct csv *c, bool *last)
 {
-    begin_field(c);
+    int err = begin_field(c);
+    if (err)
+        return err;
     int b = peek(c);
-    int err = b < -1 ? b + 1 : b == '"' ? read_quoted(c) : read_bare(c);
+    err = b < -1 ? b + 1 : b == '"' ? read_quoted(c) : read_bare(c);
     if (!err)
         err = put(c, '\0');
     if (err)

@@ -9,22 +9,23 @@
 
 #include <stdlib.h>
 
-static char **copy_names(const char *const *names, int n)
+static int copy_names(char ***out, const char *const *names, int n)
 {
-    char **out = names ? mem_array((size_t)n, sizeof *out) : NULL;
-    for (int i = 0; out && i < n; i++)
-        out[i] = mem_string(names[i] ? names[i] : "");
-    return out;
+    int err = names ? mem_try(out, (size_t)n, sizeof **out, "names") : 0;
+    for (int i = 0; names && i < n && !err; i++)
+        (*out)[i] = mem_string(names[i] ? names[i] : "");
+    return err;
 }
 
-static struct columns *copy_columns(const char *const *names, int n)
+static int copy_columns(struct columns **made, const char *const *names, int n)
 {
-    struct columns *out = names ? mem_alloc(sizeof *out) : NULL;
-    for (int i = 0; out && i < n; i++)
-        columns_add(out, names[i] ? names[i] : "", COLUMN_NUMBER, NULL);
-    if (out)
-        columns_close(out);
-    return out;
+    int err = 0;
+    if (!names)
+        return 0;
+    struct columns *out = *made = mem_alloc(sizeof *out);
+    for (int i = 0; i < n && !err; i++)
+        err = columns_add(out, names[i] ? names[i] : "", COLUMN_NUMBER, NULL);
+    return err ? err : columns_close(out);
 }
 
 /* One more than the largest. */
@@ -79,9 +80,15 @@ int mete_data_make(struct mete_data **out, const struct mete_data_parts *parts)
     err = dataset_borrow(&made, &d);
     if (err)
         return err;
-    made->class_names = copy_names(p.class_names, made->classes);
-    made->user_names = copy_names(p.user_names, made->users);
-    made->columns = made->is_float ? copy_columns(p.feature_names, made->c) : NULL;
+    err = copy_names(&made->class_names, p.class_names, made->classes);
+    if (!err)
+        err = copy_names(&made->user_names, p.user_names, made->users);
+    if (!err && made->is_float)
+        err = copy_columns(&made->columns, p.feature_names, made->c);
+    if (err) {
+        dataset_close(made);
+        return err;
+    }
     *out = mem_alloc(sizeof **out);
     (*out)->d = made;
     return 0;

@@ -56,6 +56,8 @@ struct making {
     int32_t *y, *user;
     uint8_t *part;
     int64_t *first; /* (users + 1) number of each user's first item */
+    int64_t items;
+    char **names, **groups; /* (classes) */
 };
 
 /* Piece a: alphabet a of `glyphs`. */
@@ -117,9 +119,12 @@ static int count_items(const struct glyphs_settings *s, int u)
 }
 
 /* Draws the class of each item by the user's own frequencies. */
-static void deal_classes(const struct glyphs_settings *s, struct rng *r, int32_t *y, int n)
+static int deal_classes(const struct glyphs_settings *s, struct rng *r, int32_t *y, int n)
 {
-    double *sum = mem_array((size_t)s->classes + 1, sizeof *sum);
+    double *sum = NULL;
+    int err = mem_try(&sum, (size_t)s->classes + 1, sizeof *sum, "classes");
+    if (err)
+        return err;
     for (int c = 0; c < s->classes; c++)
         sum[c + 1] = sum[c] + exp(0.6 * rng_normal(r));
     for (int i = 0; i < n; i++) {
@@ -130,6 +135,7 @@ static void deal_classes(const struct glyphs_settings *s, struct rng *r, int32_t
         y[i] = c;
     }
     free(sum);
+    return 0;
 }
 
 /* Piece u: user u's letters. */
@@ -141,7 +147,10 @@ static int draw_user(void *user, int u, int worker)
     int n = (int)(m->first[u + 1] - at), held = n / 5 > 0 ? n / 5 : 1, shapes[2] = {0, 0};
     size_t bytes = (size_t)(m->s.size * m->s.size);
     struct rng r = rng_make((uint64_t)m->s.seed, RNG_GLYPH, (uint64_t)u, STREAM_DRAWING);
-    int *shape = mem_array((size_t)m->s.classes + 1, sizeof *shape);
+    int *shape = NULL;
+    int err = mem_try(&shape, (size_t)m->s.classes + 1, sizeof *shape, "classes");
+    if (err)
+        return err;
     for (int c = 0; c < m->s.classes; c += 2) {
         pick_shapes(&r, shapes);
         shape[c] = c / 2 * 3 + shapes[0];
@@ -149,24 +158,59 @@ static int draw_user(void *user, int u, int worker)
     }
     struct hand h;
     hand_make(&h, (uint64_t)m->s.seed, (uint64_t)u, 1.3 * m->s.spread);
-    deal_classes(&m->s, &r, m->y + at, n);
-    for (int i = 0; i < n; i++) {
+    err = deal_classes(&m->s, &r, m->y + at, n);
+    for (int i = 0; i < n && !err; i++) {
         int g = shape[m->y[at + i]];
         hand_draw(&h, &m->glyph[g], (uint64_t)g, &r, m->x + (size_t)(at + i) * bytes, m->s.size);
         m->user[at + i] = u;
         m->part[at + i] = i < held ? PART_TEST : PART_TRAIN; /* the order is random */
     }
     free(shape);
-    return 0;
+    return err;
+}
+
+/* What `finish` would have handed over. */
+static int give_up(struct making *m, int err)
+{
+    free(m->x);
+    free(m->y);
+    free(m->user);
+    free(m->part);
+    for (int c = 0; c < m->s.classes; c++) {
+        free(m->names ? m->names[c] : NULL);
+        free(m->groups ? m->groups[c] : NULL);
+    }
+    free(m->names);
+    free(m->groups);
+    return err;
+}
+
+static int take_memory(struct making *m, int shapes, int64_t items)
+{
+    size_t n = (size_t)items, classes = (size_t)m->s.classes;
+    m->items = items;
+    int err = mem_try(&m->glyph, (size_t)shapes, sizeof *m->glyph, "glyphs");
+    if (!err)
+        err = mem_try(&m->x, n, (size_t)(m->s.size * m->s.size), "glyphs");
+    if (!err)
+        err = mem_try(&m->y, n, sizeof *m->y, "glyphs");
+    if (!err && m->s.users)
+        err = mem_try(&m->user, n, sizeof *m->user, "glyphs");
+    if (!err && m->s.users)
+        err = mem_try(&m->part, n, 1, "glyphs");
+    if (!err)
+        err = mem_try(&m->names, classes, sizeof *m->names, "glyphs");
+    if (!err && !m->s.users)
+        err = mem_try(&m->groups, classes, sizeof *m->groups, "glyphs");
+    return err;
 }
 
 /* Hands the buffers over as a dataset. */
-static int finish(struct dataset **out, struct making *m, const char *name, int64_t items,
-                  char **class_names, char **class_groups)
+static int finish(struct dataset **out, struct making *m, const char *name)
 {
     struct dataset d = {
         .name = (char *)name,
-        .items = items,
+        .items = m->items,
         .classes = m->s.classes,
         .users = m->user ? m->s.users : 0,
         .h = m->s.size,
@@ -178,13 +222,14 @@ static int finish(struct dataset **out, struct making *m, const char *name, int6
         .y = m->y,
         .user = m->user,
         .part = m->part,
-        .class_names = class_names,
-        .class_groups = class_groups,
+        .class_names = m->names,
+        .class_groups = m->groups,
         .source = (char *)"made by mete's built-in generator",
         .licence = (char *)"none needed",
     };
-    if (d.users)
-        d.user_names = mem_array((size_t)d.users, sizeof *d.user_names);
+    int err = d.users ? mem_try(&d.user_names, (size_t)d.users, sizeof *d.user_names, "users") : 0;
+    if (err)
+        return give_up(m, err);
     for (int u = 0; u < d.users; u++)
         d.user_names[u] = mem_print("%d", u);
     return dataset_from_memory(out, &d);
@@ -210,19 +255,16 @@ static int make_glyphs(struct dataset **out, struct making *m, struct threads *t
                        const char *name)
 {
     const struct glyphs_settings *s = &m->s;
-    int64_t items = (int64_t)s->classes * s->drawers * s->images;
-    m->glyph = mem_array((size_t)s->classes, sizeof *m->glyph);
-    m->x = mem_array((size_t)items, (size_t)(s->size * s->size));
-    m->y = mem_array((size_t)items, sizeof *m->y);
-    char **names = mem_array((size_t)s->classes, sizeof *names);
-    char **groups = mem_array((size_t)s->classes, sizeof *groups);
+    int err = take_memory(m, s->classes, (int64_t)s->classes * s->drawers * s->images);
+    if (err)
+        return give_up(m, err);
     for (int c = 0; c < s->classes; c++) {
-        groups[c] = mem_print("alphabet%02d", c / s->alphabet + 1);
-        names[c] = mem_print("%s/character%02d", groups[c], c % s->alphabet + 1);
+        m->groups[c] = mem_print("alphabet%02d", c / s->alphabet + 1);
+        m->names[c] = mem_print("%s/character%02d", m->groups[c], c % s->alphabet + 1);
     }
     threads_run(threads, (s->classes + s->alphabet - 1) / s->alphabet, make_alphabet, m);
     threads_run(threads, s->classes, draw_class, m);
-    return finish(out, m, name, items, names, groups);
+    return finish(out, m, name);
 }
 
 static int make_users(struct dataset **out, struct making *m, struct threads *threads,
@@ -232,22 +274,19 @@ static int make_users(struct dataset **out, struct making *m, struct threads *th
     int shapes = (s->classes + 1) / 2 * 3;
     struct rng r = rng_make((uint64_t)s->seed, RNG_GLYPH, 0, STREAM_ALPHABET);
     struct alphabet alphabet;
-    m->glyph = mem_array((size_t)shapes, sizeof *m->glyph);
+    int err = mem_try(&m->first, (size_t)s->users + 1, sizeof *m->first, "users");
+    for (int u = 0; u < s->users && !err; u++)
+        m->first[u + 1] = m->first[u] + count_items(s, u);
+    if (!err)
+        err = take_memory(m, shapes, m->first[s->users]);
+    if (err)
+        return give_up(m, err);
     alphabet_make(&alphabet, &r);
     alphabet_glyphs(&alphabet, &r, m->glyph, shapes);
-    m->first = mem_array((size_t)s->users + 1, sizeof *m->first);
-    for (int u = 0; u < s->users; u++)
-        m->first[u + 1] = m->first[u] + count_items(s, u);
-    int64_t items = m->first[s->users];
-    m->x = mem_array((size_t)items, (size_t)(s->size * s->size));
-    m->y = mem_array((size_t)items, sizeof *m->y);
-    m->user = mem_array((size_t)items, sizeof *m->user);
-    m->part = mem_array((size_t)items, 1);
-    char **names = mem_array((size_t)s->classes, sizeof *names);
     for (int c = 0; c < s->classes; c++)
-        names[c] = mem_print("letter%02d", c + 1);
-    threads_run(threads, s->users, draw_user, m);
-    return finish(out, m, name, items, names, NULL);
+        m->names[c] = mem_print("letter%02d", c + 1);
+    err = threads_run(threads, s->users, draw_user, m);
+    return err ? give_up(m, err) : finish(out, m, name);
 }
 
 /* Reads "classes=200,seed=1" into the settings. */

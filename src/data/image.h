@@ -30,7 +30,7 @@ int image_decode_jpeg(struct image *out, const void *data, size_t size, int c, c
 /* Resizes to out (h, w, image->c).  Area averaging weighs each source pixel by the
  * part of it that is covered; the others are as in common imaging libraries: wider
  * when shrinking, so that nothing is skipped (except by nearest). */
-void image_resize(const struct image *image, int h, int w, enum image_filter filter, uint8_t *out);
+int image_resize(const struct image *image, int h, int w, enum image_filter filter, uint8_t *out);
 
 int image_write_png(const char *path, const struct image *image);
 

@@ -19,6 +19,7 @@ struct reader {
     struct jpeg_error_mgr errors;
     jmp_buf back;
     char message[JMSG_LENGTH_MAX];
+    int memory; /* METE_ENOMEM: that is why it was refused */
     struct image image;
 };
 
@@ -60,7 +61,8 @@ static void read_all(struct reader *r, const void *data, size_t size, int c)
     size_t row = (size_t)r->image.w * (size_t)r->image.c;
     if ((size_t)r->image.h * row > IMAGE_FILE_MAX)
         refuse(r, "the image is too large");
-    r->image.pixels = mem_alloc((size_t)r->image.h * row);
+    if ((r->memory = mem_try(&r->image.pixels, (size_t)r->image.h, row, "an image")))
+        refuse(r, "there is no memory for its pixels");
     while (jpeg->output_scanline < jpeg->output_height) {
         JSAMPROW at = r->image.pixels + jpeg->output_scanline * row;
         jpeg_read_scanlines(jpeg, &at, 1);
@@ -75,7 +77,8 @@ static int decode(struct reader *r, const void *data, size_t size, int c, const 
     r->errors.emit_message = on_message;
     r->jpeg.client_data = r;
     if (setjmp(r->back))
-        return fail(METE_EFORMAT, "%s: bad JPEG: %s", place, r->message);
+        return r->memory ? fail(r->memory, "%s: %s", place, r->message)
+                         : fail(METE_EFORMAT, "%s: bad JPEG: %s", place, r->message);
     jpeg_create_decompress(&r->jpeg);
     read_all(r, data, size, c);
     return 0;

@@ -24,6 +24,7 @@ struct reader {
     const uint8_t *at;
     size_t left;
     char message[128];
+    int memory; /* METE_ENOMEM: that is why it was refused */
     struct image image;
     png_bytep *rows;
 };
@@ -68,8 +69,11 @@ static void read_all(struct reader *r)
         png_error(r->png, "the pixels are of an unexpected kind");
     if ((size_t)r->image.h * row > IMAGE_FILE_MAX)
         png_error(r->png, "the image is too large");
-    r->image.pixels = mem_alloc((size_t)r->image.h * row);
-    r->rows = mem_array((size_t)r->image.h, sizeof *r->rows);
+    r->memory = mem_try(&r->image.pixels, (size_t)r->image.h, row, "an image");
+    if (!r->memory)
+        r->memory = mem_try(&r->rows, (size_t)r->image.h, sizeof *r->rows, "an image");
+    if (r->memory)
+        png_error(r->png, "there is no memory for its pixels");
     for (int y = 0; y < r->image.h; y++)
         r->rows[y] = r->image.pixels + (size_t)y * row;
     png_read_image(r->png, r->rows);
@@ -83,18 +87,22 @@ static int decode(struct reader *r, const char *place)
     if (!r->info)
         return fail(METE_ENOMEM, "%s: no memory to decode it", place);
     if (setjmp(png_jmpbuf(r->png)))
-        return fail(METE_EFORMAT, "%s: bad PNG: %s", place, r->message);
+        return r->memory ? fail(r->memory, "%s: %s", place, r->message)
+                         : fail(METE_EFORMAT, "%s: bad PNG: %s", place, r->message);
     read_all(r);
     return 0;
 }
 
 /* Lays the pixels on white and makes them grey (Rec. 601) or RGB, in place where
  * that needs no more room. */
-static void convert(struct image *image, int c)
+static int convert(struct image *image, int c)
 {
     int from = image->c, to = c ? c : from > 2 ? 3 : 1;
     size_t n = (size_t)image->h * (size_t)image->w;
-    uint8_t *out = to > from ? mem_alloc(n * (size_t)to) : image->pixels;
+    uint8_t *out = image->pixels;
+    int err = to > from ? mem_try(&out, n, (size_t)to, "an image") : 0;
+    if (err)
+        return err;
     for (size_t i = 0; i < n && to != from; i++) {
         const uint8_t *p = image->pixels + i * (size_t)from;
         int alpha = from == 2 ? p[1] : from == 4 ? p[3] : 255, v[3];
@@ -111,6 +119,7 @@ static void convert(struct image *image, int c)
         free(image->pixels);
     image->pixels = out;
     image->c = to;
+    return 0;
 }
 
 int image_decode_png(struct image *out, const void *data, size_t size, int c, const char *place)
@@ -119,12 +128,12 @@ int image_decode_png(struct image *out, const void *data, size_t size, int c, co
     int err = decode(&r, place);
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.rows);
-    if (err) {
+    if (!err)
+        err = convert(&r.image, c);
+    if (err)
         image_release(&r.image);
-    } else {
-        convert(&r.image, c);
+    else
         *out = r.image;
-    }
     return err;
 }
 

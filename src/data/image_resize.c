@@ -66,7 +66,7 @@ static double radius_of(enum image_filter filter, double scale)
     return filter == FILTER_NEAREST ? 0 : kernels[filter].radius * fmax(scale, 1);
 }
 
-static struct taps make_taps(int in, int out, enum image_filter filter)
+static int make_taps(struct taps *made, int in, int out, enum image_filter filter)
 {
     double scale = (double)in / out, radius = radius_of(filter, scale);
     struct taps t = {.taps = (int)ceil(radius * 2) + 2};
@@ -74,8 +74,12 @@ static struct taps make_taps(int in, int out, enum image_filter filter)
         t.taps = 1;
     if (t.taps > in)
         t.taps = in;
-    t.first = mem_array((size_t)out, sizeof *t.first);
-    t.weight = mem_array((size_t)out * (size_t)t.taps, sizeof *t.weight);
+    int err = mem_try(&t.first, (size_t)out, sizeof *t.first, "an image");
+    if (!err)
+        err = mem_try(&t.weight, (size_t)out * (size_t)t.taps, sizeof *t.weight, "an image");
+    *made = t;
+    if (err)
+        return err;
     for (int i = 0; i < out; i++) {
         double centre = (i + 0.5) * scale, sum = 0;
         int first = (int)floor(filter == FILTER_NEAREST ? centre : centre - radius);
@@ -88,7 +92,7 @@ static struct taps make_taps(int in, int out, enum image_filter filter)
             weight[k] =
                 filter == FILTER_NEAREST ? 1 : (float)(tap(filter, scale, i, first + k) / sum);
     }
-    return t;
+    return 0;
 }
 
 static void release_taps(struct taps *t)
@@ -135,18 +139,26 @@ static void shrink_columns(const float *rows, size_t n, int h, const struct taps
     }
 }
 
-void image_resize(const struct image *image, int h, int w, enum image_filter filter, uint8_t *out)
+int image_resize(const struct image *image, int h, int w, enum image_filter filter, uint8_t *out)
 {
     size_t n = (size_t)w * (size_t)image->c;
     if (image->h == h && image->w == w) {
         memcpy(out, image->pixels, (size_t)h * n);
-        return;
+        return 0;
     }
-    struct taps across = make_taps(image->w, w, filter), down = make_taps(image->h, h, filter);
-    float *rows = mem_array((size_t)image->h * n + n, sizeof *rows);
-    shrink_rows(image, w, &across, rows);
-    shrink_columns(rows, n, h, &down, rows + (size_t)image->h * n, out);
+    struct taps across = {0}, down = {0};
+    float *rows = NULL;
+    int err = make_taps(&across, image->w, w, filter);
+    if (!err)
+        err = make_taps(&down, image->h, h, filter);
+    if (!err)
+        err = mem_try(&rows, (size_t)image->h * n + n, sizeof *rows, "an image");
+    if (!err) {
+        shrink_rows(image, w, &across, rows);
+        shrink_columns(rows, n, h, &down, rows + (size_t)image->h * n, out);
+    }
     free(rows);
     release_taps(&across);
     release_taps(&down);
+    return err;
 }

@@ -73,9 +73,12 @@ static int decode_file(void *user, int piece, int worker)
     if (!err && image.h == g->o.h && image.w == g->o.w) {
         err = builder_put(g->builder, file->item, image.pixels, 1);
     } else if (!err) {
-        uint8_t *pixels = mem_array((size_t)g->o.h * (size_t)g->o.w, (size_t)g->o.c);
-        image_resize(&image, g->o.h, g->o.w, g->o.filter, pixels);
-        err = builder_put(g->builder, file->item, pixels, 1);
+        uint8_t *pixels = NULL;
+        err = mem_try(&pixels, (size_t)g->o.h * (size_t)g->o.w, (size_t)g->o.c, "an image");
+        if (!err)
+            err = image_resize(&image, g->o.h, g->o.w, g->o.filter, pixels);
+        if (!err)
+            err = builder_put(g->builder, file->item, pixels, 1);
         free(pixels);
     }
     image_release(&image);

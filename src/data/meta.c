@@ -124,9 +124,11 @@ static void put_all(struct jsonw *w, const struct dataset *d, const struct meta_
 int meta_write(const char *dir, const struct dataset *d, const struct meta_notes *notes)
 {
     char *path = mem_print("%s/meta.json", dir);
-    struct jsonw w = {.lines = 1};
+    int err = 0;
+    struct jsonw w = {.lines = 1, .err = &err};
     put_all(&w, d, notes);
-    int err = file_write(path, w.text, w.size);
+    if (!err)
+        err = file_write(path, w.text, w.size);
     jsonw_release(&w);
     free(path);
     return err;
@@ -146,11 +148,12 @@ static int read_list(struct json *j, struct list *list)
     if (!err && list->at)
         err = json_fail(j, "this list occurs twice");
     if (!err)
-        list->at = mem_array((size_t)(list->room = 16), sizeof *list->at);
+        err = mem_try(&list->at, (size_t)(list->room = 16), sizeof *list->at, j->name);
     while (!err && !(err = json_more(j, &more)) && more && !(err = json_get_string(j))) {
         if (list->n == list->room)
-            list->at = mem_grow(list->at, (size_t)(list->room *= 2), sizeof *list->at);
-        list->at[list->n++] = mem_string(j->text);
+            err = mem_extend(&list->at, (size_t)(list->room *= 2), sizeof *list->at, j->name);
+        if (!err)
+            list->at[list->n++] = mem_string(j->text);
     }
     return err;
 }
@@ -313,7 +316,10 @@ static int take_split(struct json *j, const struct list *list, struct dataset *d
         return 0;
     if (list->n != d->classes)
         return json_fail(j, "%d class_split, expected %d", list->n, d->classes);
-    uint8_t *split = mem_alloc((size_t)list->n);
+    uint8_t *split = NULL;
+    int err = mem_try(&split, (size_t)list->n, 1, j->name);
+    if (err)
+        return err;
     d->class_split = split;
     for (int k = 0; k < list->n; k++) {
         split[k] = (uint8_t)word_number(list->at[k], split_names, 3);

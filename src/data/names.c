@@ -23,13 +23,29 @@ static int32_t *slot_of(const struct names *names, const char *word)
     return &names->slots[i];
 }
 
-static void index_all(struct names *names, int n_slots)
+static void index_all(struct names *names)
 {
-    free(names->slots);
-    names->n_slots = n_slots;
-    names->slots = mem_array((size_t)n_slots, sizeof *names->slots);
+    memset(names->slots, 0, (size_t)names->n_slots * sizeof *names->slots);
     for (int i = 0; i < names->n; i++)
         *slot_of(names, names->at[i]) = i + 1;
+}
+
+static int make_room(struct names *names)
+{
+    if (2 * (names->n + 1) > names->n_slots) {
+        int n_slots = names->n_slots ? 2 * names->n_slots : 64;
+        int err = mem_extend(&names->slots, (size_t)n_slots, sizeof *names->slots, "names");
+        if (err)
+            return err;
+        names->n_slots = n_slots;
+        index_all(names);
+    }
+    if (names->n < names->room)
+        return 0;
+    int room = names->room ? 2 * names->room : 64;
+    int err = mem_extend(&names->at, (size_t)room, sizeof *names->at, "names");
+    names->room = err ? names->room : room;
+    return err;
 }
 
 int names_find(const struct names *names, const char *word)
@@ -39,15 +55,12 @@ int names_find(const struct names *names, const char *word)
 
 int names_add(struct names *names, const char *word)
 {
-    if (2 * (names->n + 1) > names->n_slots)
-        index_all(names, names->n_slots ? 2 * names->n_slots : 64);
+    int err = make_room(names);
+    if (err)
+        return err;
     int32_t *slot = slot_of(names, word);
     if (*slot)
         return *slot - 1;
-    if (names->n == names->room) {
-        names->room = names->room ? 2 * names->room : 64;
-        names->at = mem_grow(names->at, (size_t)names->room, sizeof *names->at);
-    }
     names->at[names->n++] = mem_string(word);
     *slot = names->n;
     return names->n - 1;
@@ -70,10 +83,17 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y ? 1 : by_bytes(a, b);
 }
 
-void names_sort(struct names *names, int32_t *to)
+int names_sort(struct names *names, int32_t **to)
 {
-    struct ranked *ranked = mem_array((size_t)names->n, sizeof *ranked);
+    struct ranked *ranked = NULL;
     bool numbers = true;
+    int err = mem_try(&ranked, (size_t)names->n, sizeof *ranked, "names");
+    if (!err && to)
+        err = mem_try(to, (size_t)names->n, sizeof **to, "names");
+    if (err) {
+        free(ranked);
+        return err;
+    }
     for (int i = 0; i < names->n; i++) {
         char *end;
         double number = number_read(names->at[i], &end);
@@ -83,11 +103,13 @@ void names_sort(struct names *names, int32_t *to)
     qsort(ranked, (size_t)names->n, sizeof *ranked, numbers ? by_number : by_bytes);
     for (int i = 0; i < names->n; i++) {
         names->at[i] = ranked[i].word;
-        to[ranked[i].old] = i;
+        if (to)
+            (*to)[ranked[i].old] = i;
     }
     free(ranked);
     if (names->n)
-        index_all(names, names->n_slots);
+        index_all(names);
+    return 0;
 }
 
 char **names_take(struct names *names)

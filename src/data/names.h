@@ -12,10 +12,11 @@ struct names { /* zeroed is empty */
 };
 
 int names_find(const struct names *names, const char *word); /* its number, or -1 */
-int names_add(struct names *names, const char *word);        /* its number, old or new */
+/* Its number, old or new, or METE_ENOMEM. */
+int names_add(struct names *names, const char *word);
 /* Sorts the words, as numbers if all of them are, else by their bytes, and gives the
- * new number of each old one in to (n). */
-void names_sort(struct names *names, int32_t *to);
+ * new number of each old one in to (n): free() it; `to` may be NULL. */
+int names_sort(struct names *names, int32_t **to);
 char **names_take(struct names *names); /* the words, now the caller's; leaves it empty */
 void names_release(struct names *names);
 

@@ -13,8 +13,10 @@ static int ascending(const void *a, const void *b)
 
 static int number_values(const int64_t *value, int64_t n, bool some, int32_t *out, char ***names)
 {
-    int64_t *sorted = mem_array((size_t)n, sizeof *sorted), known = 0;
-    int distinct = 0;
+    int64_t *sorted = NULL, known = 0;
+    int distinct = 0, err = mem_try(&sorted, (size_t)n, sizeof *sorted, "labels");
+    if (err)
+        return err;
     for (int64_t i = 0; i < n; i++)
         if (!some || value[i] != -1)
             sorted[known++] = value[i];
@@ -22,7 +24,10 @@ static int number_values(const int64_t *value, int64_t n, bool some, int32_t *ou
     for (int64_t i = 0; i < known; i++)
         if (i == 0 || sorted[i] != sorted[distinct - 1])
             sorted[distinct++] = sorted[i];
-    *names = mem_array((size_t)distinct, sizeof **names);
+    if ((err = mem_try(names, (size_t)distinct, sizeof **names, "names"))) {
+        free(sorted);
+        return err;
+    }
     for (int k = 0; k < distinct; k++)
         (*names)[k] = mem_print("%lld", (long long)sorted[k]);
     for (int64_t i = 0; i < n; i++) {

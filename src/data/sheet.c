@@ -10,37 +10,45 @@
 
 enum { GAP = 2, ROW_MAX = 1000 };
 
+struct group {
+    int64_t count, taken;
+    int row; /* from 1 */
+};
+
 /* Items of each row: (rows, cols), -1 where a row has fewer. */
-static int64_t *choose(const struct dataset *d, bool users, int rows, int cols)
+static int choose(int64_t **out, const struct dataset *d, bool users, int rows, int cols)
 {
     int groups = users ? d->users : d->classes;
     const int32_t *of = users ? d->user : d->y;
-    int64_t *count = mem_array((size_t)groups, sizeof *count);
-    int64_t *taken = mem_array((size_t)groups, sizeof *taken);
-    int *row_of = mem_array((size_t)groups, sizeof *row_of);
-    int64_t *item = mem_array((size_t)rows * (size_t)cols, sizeof *item);
+    struct group *group = NULL;
+    int err = mem_try(&group, (size_t)groups, sizeof *group, "a sheet");
+    if (!err)
+        err = mem_try(out, (size_t)rows * (size_t)cols, sizeof **out, "a sheet");
+    if (err) {
+        free(group);
+        return err;
+    }
+    int64_t *item = *out;
     for (int i = 0; i < rows * cols; i++)
         item[i] = -1;
     for (int r = 0; r < rows; r++) /* rows spread evenly over the groups */
-        row_of[(int64_t)r * groups / rows] = r + 1;
+        group[(int64_t)r * groups / rows].row = r + 1;
     for (int64_t i = 0; i < d->items; i++)
         if (of[i] >= 0)
-            count[of[i]]++;
+            group[of[i]].count++;
     for (int64_t i = 0; i < d->items; i++) {
         if (of[i] < 0) /* no label */
             continue;
-        int g = of[i], r = row_of[g] - 1;
-        int64_t nth = taken[g]++, shown = count[g] < cols ? count[g] : cols;
-        if (r < 0)
+        struct group *g = &group[of[i]];
+        int64_t nth = g->taken++, shown = g->count < cols ? g->count : cols;
+        if (g->row == 0)
             continue;
-        int64_t col = (nth * shown + count[g] - 1) / count[g]; /* the first item at or after… */
-        if (col < shown && col * count[g] / shown == nth)
-            item[(int64_t)r * cols + col] = i;
+        int64_t col = (nth * shown + g->count - 1) / g->count; /* the first item at or after… */
+        if (col < shown && col * g->count / shown == nth)
+            item[(int64_t)(g->row - 1) * cols + col] = i;
     }
-    free(count);
-    free(taken);
-    free(row_of);
-    return item;
+    free(group);
+    return 0;
 }
 
 /* One item, each pixel `zoom` times as large. */
@@ -86,13 +94,17 @@ static int draw_sheet(const struct dataset *d, const struct mete_sheet_options *
         return fail(METE_EINVAL, "a sheet of %d x %d pixels is too large; fewer --rows or --cols",
                     sheet.w, sheet.h);
     size_t bytes = (size_t)sheet.h * (size_t)sheet.w * (size_t)sheet.c;
-    sheet.pixels = mem_alloc(bytes);
-    memset(sheet.pixels, 0xb0, bytes); /* grey between the images */
-    int64_t *item = choose(d, users, rows, cols);
-    for (int i = 0; i < rows * cols; i++)
+    int64_t *item = NULL;
+    int err = mem_try(&sheet.pixels, bytes, 1, "a sheet");
+    if (!err)
+        err = choose(&item, d, users, rows, cols);
+    if (!err)
+        memset(sheet.pixels, 0xb0, bytes); /* grey between the images */
+    for (int i = 0; i < rows * cols && !err; i++)
         if (item[i] >= 0)
             draw(d, item[i], zoom, &sheet, GAP + i / cols * h, GAP + i % cols * w);
-    int err = image_write_png(o->path, &sheet);
+    if (!err)
+        err = image_write_png(o->path, &sheet);
     free(item);
     image_release(&sheet);
     return err;

@@ -7,14 +7,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-void measure_open(struct measure *m, int features, bool moments)
+int measure_open(struct measure *m, int features, bool moments)
 {
     size_t n = (size_t)features;
     *m = (struct measure){
         .features = features, .moments = moments, .rng = rng_make(0, RNG_SPLIT, 0, 2)};
-    m->n = mem_array(n, sizeof *m->n);
-    m->mean = mem_array(2 * n, sizeof *m->mean);
-    m->sum2 = m->mean + n;
+    int err = mem_try(&m->n, n, sizeof *m->n, "features");
+    if (!err)
+        err = mem_try(&m->mean, 2 * n, sizeof *m->mean, "features");
+    m->sum2 = err ? NULL : m->mean + n;
+    return err;
 }
 
 void measure_release(struct measure *m)
@@ -27,26 +29,33 @@ void measure_release(struct measure *m)
 }
 
 /* Where row number m->rows goes in the sample, or -1: every row is kept with the same chance. */
-static int64_t place_of(struct measure *m)
+static int place_of(struct measure *m, int64_t *place)
 {
     int64_t most = SAMPLE_BYTES / (int64_t)sizeof(double) / m->features;
     most = most < 1000 ? 1000 : most;
     if (m->rows >= most) {
         int64_t at = (int64_t)(rng_uniform(&m->rng) * (double)(m->rows + 1));
-        return at < most ? at : -1;
+        *place = at < most ? at : -1;
+        return 0;
     }
-    if (m->rows == m->room) {
-        m->room = m->room ? 2 * m->room : 1024;
-        m->room = m->room < most ? m->room : most;
-        m->sample = mem_grow(m->sample, (size_t)m->room * (size_t)m->features, sizeof *m->sample);
-        m->user = mem_grow(m->user, (size_t)m->room, sizeof *m->user);
-    }
-    return m->rows;
+    *place = m->rows;
+    if (m->rows < m->room)
+        return 0;
+    int64_t room = m->room ? 2 * m->room : 1024;
+    room = room < most ? room : most;
+    int err = mem_extend(&m->sample, (size_t)room * (size_t)m->features, sizeof *m->sample, "rows");
+    if (!err)
+        err = mem_extend(&m->user, (size_t)room, sizeof *m->user, "rows");
+    m->room = err ? m->room : room;
+    return err;
 }
 
-void measure_row(struct measure *m, const double *raw, int32_t user)
+int measure_row(struct measure *m, const double *raw, int32_t user)
 {
-    int64_t at = place_of(m);
+    int64_t at;
+    int err = place_of(m, &at);
+    if (err)
+        return err;
     double *kept = at < 0 ? NULL : m->sample + at * m->features;
     if (kept)
         m->user[at] = user;
@@ -60,6 +69,7 @@ void measure_row(struct measure *m, const double *raw, int32_t user)
         m->sum2[k] += off * (raw[k] - m->mean[k]);
     }
     m->rows++;
+    return 0;
 }
 
 static int ascending(const void *a, const void *b)
@@ -83,8 +93,8 @@ static double median(const struct measure *m, const uint8_t *training, int featu
 
 int measure_finish(const struct measure *m, const uint8_t *training, struct columns *c)
 {
-    double *room = mem_array((size_t)m->room + 1, sizeof *room);
-    int err = 0;
+    double *room = NULL;
+    int err = mem_try(&room, (size_t)m->room + 1, sizeof *room, "rows");
     for (int i = 0; i < c->n && !err; i++) {
         const struct column *column = &c->at[i];
         double fill = column->kind == COLUMN_WORDS ? 0 : median(m, training, column->first, room);

@@ -22,10 +22,10 @@ struct measure { /* zeroed is empty */
     struct rng rng;
 };
 
-void measure_open(struct measure *m, int features, bool moments);
+int measure_open(struct measure *m, int features, bool moments);
 void measure_release(struct measure *m);
 /* Takes a row of raw features, NaN where one is missing. */
-void measure_row(struct measure *m, const double *raw, int32_t user);
+int measure_row(struct measure *m, const double *raw, int32_t user);
 /* Medians of the rows of users that are marked in training (NULL: of all rows) become the fills of
  * `c`, and with `moments` the means and deviations of all rows, 1 for that of a constant. */
 int measure_finish(const struct measure *m, const uint8_t *training, struct columns *c);

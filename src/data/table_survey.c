@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void survey_add(struct survey *s, const char *name, bool forced)
+int survey_add(struct survey *s, const char *name, bool forced)
 {
-    s->at = mem_grow(s->at, (size_t)s->n + 1, sizeof *s->at);
-    s->at[s->n++] = (struct survey_column){.name = name, .forced = forced};
+    int err = mem_extend(&s->at, (size_t)s->n + 1, sizeof *s->at, "columns");
+    if (!err)
+        s->at[s->n++] = (struct survey_column){.name = name, .forced = forced};
+    return err;
 }
 
 void survey_release(struct survey *s)
@@ -55,8 +57,9 @@ int survey_field(struct survey *s, int column, const struct csv *c, int i)
     }
     if (to->seen.n <= s->words_max) {
         char *word = trim(text);
-        names_add(&to->seen, word);
+        int err = names_add(&to->seen, word);
         free(word);
+        return err < 0 ? err : 0;
     }
     return 0;
 }
@@ -86,11 +89,11 @@ int survey_finish(struct survey *s, const char *file, struct columns *out)
         int err = choose_kind(s, c, file, &kind);
         if (err)
             return err;
-        int32_t *to = mem_array((size_t)c->seen.n + 1, sizeof *to);
-        names_sort(&c->seen, to);
-        free(to);
-        columns_add(out, c->name, kind, kind == COLUMN_WORDS ? &c->seen : NULL);
+        err = names_sort(&c->seen, NULL);
+        if (!err)
+            err = columns_add(out, c->name, kind, kind == COLUMN_WORDS ? &c->seen : NULL);
+        if (err)
+            return err;
     }
-    columns_close(out);
-    return 0;
+    return columns_close(out);
 }

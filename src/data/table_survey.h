@@ -20,7 +20,7 @@ struct survey { /* zeroed is empty */
     int n, words_max;
 };
 
-void survey_add(struct survey *s, const char *name, bool forced);
+int survey_add(struct survey *s, const char *name, bool forced);
 /* Notes field `i` of the record in column `column` of the survey. */
 int survey_field(struct survey *s, int column, const struct csv *c, int i);
 /* The kinds of all columns, or a sentence for one that is neither. */

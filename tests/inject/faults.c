@@ -4,8 +4,8 @@
  *   METE_FAULT_COUNT=FILE    how often each CALL was made, written at the end
  *   METE_FAULT_ASIDE=FOLDER  where what a power cut may bring back is kept, on the same file system
  *
- * CALL is one of those below, "change" for any call that changes a file or a folder, a phase of a
- * run, or "exit".  HOW is
+ * CALL is one of those below, "change" for any call that changes a file or a folder, "big" for
+ * memory of more than 256 KiB, a phase of a run, or "exit".  HOW is
  *   EIO, ENOSPC, ...   the call fails with this error and does nothing (close does close)
  *   short              a read or write does half of what it was asked for
  *   kill               SIGKILL before the call; "kill@N" of a phase: N microseconds after it began
@@ -40,8 +40,8 @@
 /* clang-format off */
 #define CALLS(X)                                                                 \
     X(write) X(pwrite) X(fsync) X(rename) X(open) X(close) X(mmap) X(read)       \
-    X(mkdir) X(malloc) X(unlink) X(truncate) X(sqlite) X(thread) X(change)       \
-    X(buying) X(step) X(validation) X(test) X(store) X(report) X(exit)
+    X(mkdir) X(malloc) X(big) X(unlink) X(truncate) X(sqlite) X(thread)          \
+    X(change) X(buying) X(step) X(validation) X(test) X(store) X(report) X(exit)
 /* clang-format on */
 
 enum call {
@@ -601,21 +601,29 @@ void *mmap64(void *at, size_t n, int protection, int flags, int fd, off64_t offs
     return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
 }
 
+enum { BIG = 256 << 10 };
+
+static int meets_memory(size_t n)
+{
+    int error = n > BIG ? meets(CALL_big) : 0;
+    return error ? error : meets(CALL_malloc);
+}
+
 void *malloc(size_t n)
 {
-    FAILS(meets(CALL_malloc), NULL);
+    FAILS(meets_memory(n), NULL);
     return __libc_malloc(n);
 }
 
 void *calloc(size_t count, size_t n)
 {
-    FAILS(meets(CALL_malloc), NULL);
+    FAILS(meets_memory(count && n > SIZE_MAX / count ? SIZE_MAX : count * n), NULL);
     return __libc_calloc(count, n);
 }
 
 void *realloc(void *old, size_t n)
 {
-    FAILS(meets(CALL_malloc), NULL);
+    FAILS(meets_memory(n), NULL);
     return __libc_realloc(old, n);
 }
 
@@ -626,7 +634,7 @@ void free(void *p)
 
 int posix_memalign(void **out, size_t alignment, size_t n)
 {
-    int error = meets(CALL_malloc);
+    int error = meets_memory(n);
     if (error > 0)
         return error;
     *out = __libc_memalign(alignment, n);
@@ -635,7 +643,7 @@ int posix_memalign(void **out, size_t alignment, size_t n)
 
 void *aligned_alloc(size_t alignment, size_t n)
 {
-    FAILS(meets(CALL_malloc), NULL);
+    FAILS(meets_memory(n), NULL);
     return __libc_memalign(alignment, n);
 }
 

@@ -220,8 +220,8 @@ static int put_x(struct arrays *a, struct import_job *job, bool rows)
     int64_t items = x->shape[0];
     size_t item = rows ? (size_t)x->shape[1] * sizeof(float) : x->bytes / (size_t)items;
     int64_t chunk = item < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / item) : 1;
-    float *floats = rows ? mem_array((size_t)chunk, item) : NULL;
-    int err = 0;
+    float *floats = NULL;
+    int err = rows ? mem_try(&floats, (size_t)chunk, item, a->name[OWN_X]) : 0;
     for (int64_t first = 0; first < items && !err; first += chunk) {
         int64_t n = items - first < chunk ? items - first : chunk;
         err = put_chunk(a, job->builder, rows, first, n, floats);
@@ -265,10 +265,15 @@ static int read_vector(const struct arrays *a, int which, int64_t items, bool so
     int err = check_vector(a, which, items);
     if (err)
         return err;
-    int64_t *value = mem_array((size_t)items, sizeof *value);
-    int32_t *number = mem_array((size_t)items, sizeof *number);
-    ndarray_to_int64(&a->file[which].array, value);
-    int n = some ? question_signs(a->name[which], value, items) : 0;
+    int64_t *value = NULL;
+    int32_t *number = NULL;
+    int n = mem_try(&value, (size_t)items, sizeof *value, a->name[which]);
+    if (n == 0)
+        n = mem_try(&number, (size_t)items, sizeof *number, a->name[which]);
+    if (n == 0)
+        ndarray_to_int64(&a->file[which].array, value);
+    if (n == 0 && some)
+        n = question_signs(a->name[which], value, items);
     if (n == 0)
         n = some ? relabel_some(value, items, number, texts) : relabel(value, items, number, texts);
     free(value);
@@ -281,10 +286,14 @@ static int read_part(const struct arrays *a, int64_t items, const uint8_t **out)
     int err = check_vector(a, OWN_PART, items);
     if (err)
         return err;
-    int64_t *value = mem_array((size_t)items, sizeof *value);
-    uint8_t *part = mem_alloc((size_t)items);
+    int64_t *value = NULL;
+    uint8_t *part = NULL;
+    err = mem_try(&value, (size_t)items, sizeof *value, a->name[OWN_PART]);
+    if (!err)
+        err = mem_try(&part, (size_t)items, 1, a->name[OWN_PART]);
     *out = part;
-    ndarray_to_int64(&a->file[OWN_PART].array, value);
+    if (!err)
+        ndarray_to_int64(&a->file[OWN_PART].array, value);
     for (int64_t i = 0; i < items && !err; i++) {
         part[i] = (uint8_t)value[i];
         if (value[i] != PART_TRAIN && value[i] != PART_TEST)

@@ -85,12 +85,17 @@ static int add_file(struct folder *f, const char *name, const char *place)
     free(f->above);
     f->above = above;
     int i = f->files.n;
-    if (names_add(&f->files, name) < i)
-        return fail(METE_EFORMAT, "%s: occurs twice", place);
+    int number = names_add(&f->files, name);
+    if (number != i)
+        return number < 0 ? number : fail(METE_EFORMAT, "%s: occurs twice", place);
     if (i == f->room) {
-        f->room = i ? 2 * i : 1024;
-        f->y = mem_grow(f->y, (size_t)f->room, sizeof *f->y);
-        f->user = mem_grow(f->user, (size_t)f->room, sizeof *f->user);
+        int room = i ? 2 * i : 1024;
+        int err = mem_extend(&f->y, (size_t)room, sizeof *f->y, "files");
+        if (!err)
+            err = mem_extend(&f->user, (size_t)room, sizeof *f->user, "files");
+        if (err)
+            return err;
+        f->room = room;
     }
     char *class_name = between(part[1], part[0]);
     char *user_name = levels == 3 ? between(part[2], part[1]) : mem_string("");
@@ -98,7 +103,7 @@ static int add_file(struct folder *f, const char *name, const char *place)
     f->user[i] = names_add(&f->users, user_name);
     free(class_name);
     free(user_name);
-    return 0;
+    return f->user[i] < 0 ? f->user[i] : f->y[i] < NO_LABEL ? f->y[i] : 0;
 }
 
 /* What the first image (by name) is like decides for all. */
@@ -172,7 +177,8 @@ static int ingest_all(struct folder *f, struct import_job *job)
                                      .from_w = set->size ? 0 : w,
                                      .threads = job->threads};
     int err = builder_shape(job->builder, h, w, c, false);
-    f->seen = mem_array((size_t)f->files.n, sizeof *f->seen);
+    if (!err)
+        err = mem_try(&f->seen, (size_t)f->files.n, sizeof *f->seen, "files");
     if (!err)
         err = ingest_open(&g, job->builder, &options);
     if (!err)
@@ -187,17 +193,20 @@ static int ingest_all(struct folder *f, struct import_job *job)
 }
 
 /* Numbers files, classes and users in the order of their names. */
-static void sort_all(struct folder *f, struct dataset *about)
+static int sort_all(struct folder *f, struct dataset *about)
 {
     int n = f->files.n;
-    int32_t *file_to = mem_array((size_t)n, sizeof *file_to);
-    int32_t *class_to = mem_array((size_t)f->classes.n + 1, sizeof *class_to);
-    int32_t *user_to = mem_array((size_t)f->users.n, sizeof *user_to);
-    int32_t *y = mem_array((size_t)n, sizeof *y), *user = mem_array((size_t)n, sizeof *user);
-    names_sort(&f->files, file_to);
-    names_sort(&f->classes, class_to);
-    names_sort(&f->users, user_to);
-    for (int i = 0; i < n; i++) {
+    int32_t *file_to = NULL, *class_to = NULL, *user_to = NULL, *y = NULL, *user = NULL;
+    int err = mem_try(&y, (size_t)n, sizeof *y, "files");
+    if (!err)
+        err = mem_try(&user, (size_t)n, sizeof *user, "files");
+    if (!err)
+        err = names_sort(&f->files, &file_to);
+    if (!err)
+        err = names_sort(&f->classes, &class_to);
+    if (!err)
+        err = names_sort(&f->users, &user_to);
+    for (int i = 0; i < n && !err; i++) {
         y[file_to[i]] = f->y[i] == NO_LABEL ? NO_LABEL : class_to[f->y[i]];
         user[file_to[i]] = user_to[f->user[i]];
     }
@@ -213,6 +222,7 @@ static void sort_all(struct folder *f, struct dataset *about)
     free(file_to);
     free(class_to);
     free(user_to);
+    return err;
 }
 
 static int import_folder(struct import_job *job)
@@ -220,10 +230,10 @@ static int import_folder(struct import_job *job)
     struct folder f = {.set = job->settings, .path = job->paths[0]};
     struct dataset *about = &job->about;
     int err = list_files(&f);
-    if (!err) {
-        sort_all(&f, about);
+    if (!err)
+        err = sort_all(&f, about);
+    if (!err)
         err = ingest_all(&f, job);
-    }
     if (!err) {
         about->class_names = names_take(&f.classes);
         about->user_names = f.set->users ? names_take(&f.users) : NULL;

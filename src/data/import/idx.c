@@ -124,18 +124,17 @@ static int read_numbers(struct idx *f, const char *what, int64_t **value, int64_
     if (f->rank != 1 || size == 0)
         return fail(METE_EFORMAT, "%s: expected whole numbers in one dimension, the %s", f->path,
                     what);
-    *value = mem_grow(*value, (size_t)*n + 1, sizeof **value);
+    int err = mem_extend(value, (size_t)*n + 1, sizeof **value, what);
     int64_t room = *n + 1;
-    for (int64_t i = 0; i < f->shape[0]; i++) {
+    for (int64_t i = 0; i < f->shape[0] && !err; i++) {
         unsigned char bytes[4];
-        int err = read_exactly(f, bytes, size, what);
-        if (err)
-            return err;
-        if (*n == room)
-            *value = mem_grow(*value, (size_t)(room *= 2), sizeof **value);
-        (*value)[(*n)++] = big_endian(bytes, f->type);
+        err = read_exactly(f, bytes, size, what);
+        if (!err && *n == room)
+            err = mem_extend(value, (size_t)(room *= 2), sizeof **value, what);
+        if (!err)
+            (*value)[(*n)++] = big_endian(bytes, f->type);
     }
-    return expect_end(f);
+    return err ? err : expect_end(f);
 }
 
 /* ---- images ---- */
@@ -180,8 +179,10 @@ static int put_images(struct import *m, struct idx *f)
 {
     size_t item = (size_t)m->h * (size_t)m->w * (size_t)m->c;
     int64_t chunk = item < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / item) : 1;
-    uint8_t *from = mem_array((size_t)chunk, item), *to = mem_array((size_t)chunk, item);
-    int err = 0;
+    uint8_t *from = NULL, *to = NULL;
+    int err = mem_try(&from, (size_t)chunk, item, f->path);
+    if (!err)
+        err = mem_try(&to, (size_t)chunk, item, f->path);
     for (int64_t done = 0; done < f->shape[0] && !err;) {
         int64_t n = f->shape[0] - done < chunk ? f->shape[0] - done : chunk;
         err = read_exactly(f, from, (size_t)n * item, "its images");
@@ -242,8 +243,12 @@ static int parse_lines(const char *path, const char *text, size_t size, int64_t 
         if (after == word || *after)
             return fail(METE_EFORMAT, "%s:%d:1: expected a whole number, got '%s'", path, line,
                         word);
-        if (*n == room)
-            *value = mem_grow(*value, (size_t)(room = room ? 2 * room : 1024), sizeof **value);
+        if (*n == room) {
+            room = room ? 2 * room : 1024;
+            int err = mem_extend(value, (size_t)room, sizeof **value, path);
+            if (err)
+                return err;
+        }
         (*value)[(*n)++] = number;
     }
     return 0;
@@ -293,22 +298,27 @@ static int read_writers(struct import *m)
     if (!err && n != m->items)
         err = fail(METE_EFORMAT, "%s: %lld writers, expected one for each of %lld images", path,
                    (long long)n, (long long)m->items);
-    if (!err) {
-        int32_t *user = mem_array((size_t)n, sizeof *user);
-        about->user = user;
-        about->users = relabel(value, n, user, &about->user_names);
-    }
+    int32_t *user = NULL;
+    if (!err)
+        err = mem_try(&user, (size_t)n, sizeof *user, path);
+    about->user = user;
+    int users = err ? err : relabel(value, n, user, &about->user_names);
+    about->users = users < 0 ? 0 : users;
+    err = users < 0 ? users : 0;
     free(value);
     return err;
 }
 
 /* ---- the import ---- */
 
-static void mark_parts(struct import *m, int64_t train)
+static int mark_parts(struct import *m, int64_t train)
 {
-    uint8_t *part = mem_alloc((size_t)m->items);
-    memset(part + train, PART_TEST, (size_t)(m->items - train));
+    uint8_t *part = NULL;
+    int err = mem_try(&part, (size_t)m->items, 1, "images");
+    if (!err)
+        memset(part + train, PART_TEST, (size_t)(m->items - train));
     m->job->about.part = part;
+    return err;
 }
 
 static int import_idx(struct import_job *job)
@@ -325,12 +335,16 @@ static int import_idx(struct import_job *job)
     if (!err && *m.set->writers)
         err = read_writers(&m);
     if (!err && about->user && job->n == 4)
-        mark_parts(&m, train);
+        err = mark_parts(&m, train);
+    int32_t *y = NULL;
+    if (!err)
+        err = mem_try(&y, (size_t)m.items, sizeof *y, "images");
+    about->y = y;
+    int classes = err ? err : relabel_some(m.label, m.labels, y, &about->class_names);
+    err = classes < 0 ? classes : 0;
     if (!err) {
-        int32_t *y = mem_array((size_t)m.items, sizeof *y);
         about->items = m.items;
-        about->y = y;
-        about->classes = relabel_some(m.label, m.labels, y, &about->class_names);
+        about->classes = classes;
         about->scale = m.set->invert ? -1 / 255.0f : 1 / 255.0f;
         about->shift = m.set->invert ? 1 : 0;
     }

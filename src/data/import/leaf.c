@@ -100,7 +100,9 @@ static int decide(struct leaf *l, struct json *j, size_t n)
         return json_fail(j, "expected a square image in steps of 1/255, got %zu other numbers", n);
     l->rows = l->set->kind == KIND_ROWS || !pixels;
     l->values = (int)n;
-    l->item.any = mem_array(n, sizeof(float));
+    int err = mem_try(&l->item.any, n, sizeof(float), "an item");
+    if (err)
+        return err;
     return l->rows ? builder_shape(l->builder, 1, 1, (int)n, true)
                    : builder_shape(l->builder, side, side, 1, false);
 }
@@ -140,10 +142,15 @@ static size_t item_bytes(const struct leaf *l)
 static int put_item(struct leaf *l, const void *data, int user, int64_t *item)
 {
     if (l->items == l->room) {
-        l->room = l->room ? l->room + l->room / 2 : 4096;
-        l->y = mem_grow(l->y, (size_t)l->room, sizeof *l->y);
-        l->user = mem_grow(l->user, (size_t)l->room, sizeof *l->user);
-        l->part = mem_grow(l->part, (size_t)l->room, 1);
+        int64_t room = l->room ? l->room + l->room / 2 : 4096;
+        int err = mem_extend(&l->y, (size_t)room, sizeof *l->y, "items");
+        if (!err)
+            err = mem_extend(&l->user, (size_t)room, sizeof *l->user, "items");
+        if (!err)
+            err = mem_extend(&l->part, (size_t)room, 1, "items");
+        if (err)
+            return err;
+        l->room = room;
     }
     *item = l->items++;
     l->y[*item] = NO_LABEL;
@@ -178,12 +185,12 @@ static int read_x(struct leaf *l, struct json *j, struct person *p)
         if (original >= 0 && p->held < 0 && !(l->seen[p->user].has & HAS_REPEAT)) {
             p->held = p->n;
             p->original = original;
-            p->held_item = mem_alloc(item_bytes(l));
-            memcpy(p->held_item, l->item.any, item_bytes(l));
+            if (!(err = mem_try(&p->held_item, item_bytes(l), 1, "an item")))
+                memcpy(p->held_item, l->item.any, item_bytes(l));
         } else if (!(err = put_item(l, l->item.any, p->user, &item))) {
             l->kept += original >= 0;
             if (l->set->drop && original < 0)
-                repeats_add(&l->repeats, key, item);
+                err = repeats_add(&l->repeats, key, item);
         }
         p->n++;
     }
@@ -197,9 +204,9 @@ static int read_y(struct leaf *l, struct json *j, struct person *p)
     int err = json_enter(j, JSON_ARRAY);
     while (!err && !(err = json_more(j, &more)) && more) {
         if (p->n_labels == room)
-            p->labels =
-                mem_grow(p->labels, (size_t)(room = room ? 2 * room : 256), sizeof *p->labels);
-        if (!(err = json_get_int(j, NO_LABEL, l->set->classes - 1, &label)))
+            err = mem_extend(&p->labels, (size_t)(room = room ? 2 * room : 256), sizeof *p->labels,
+                             "labels");
+        if (!err && !(err = json_get_int(j, NO_LABEL, l->set->classes - 1, &label)))
             p->labels[p->n_labels++] = (int32_t)label;
     }
     return err;
@@ -232,11 +239,14 @@ static int give_labels(struct leaf *l, struct json *j, struct person *p)
     return p->held >= 0 ? settle_held(l, p) : 0;
 }
 
-static void leave_unlabelled(struct person *p)
+static int leave_unlabelled(struct person *p)
 {
-    p->labels = mem_array((size_t)p->n + 1, sizeof *p->labels);
+    int err = mem_try(&p->labels, (size_t)p->n + 1, sizeof *p->labels, "labels");
+    if (err)
+        return err;
     for (p->n_labels = 0; p->n_labels < p->n; p->n_labels++)
         p->labels[p->n_labels] = NO_LABEL;
+    return 0;
 }
 
 static int read_person(struct leaf *l, struct json *j, struct person *p)
@@ -254,19 +264,22 @@ static int read_person(struct leaf *l, struct json *j, struct person *p)
     if (!err && !x)
         err = json_fail(j, "user '%s' has no 'x'", l->users.at[p->user]);
     if (!err && !y)
-        leave_unlabelled(p);
+        err = leave_unlabelled(p);
     return err ? err : give_labels(l, j, p);
 }
 
 /* ---- one file ---- */
 
+/* Or METE_ENOMEM. */
 static int user_number(struct leaf *l, const char *name)
 {
     int before = l->users.n, u = names_add(&l->users, name);
     if (u == before) {
         if (u == l->seen_room) {
-            l->seen_room = u ? 2 * u : 64;
-            l->seen = mem_grow(l->seen, (size_t)l->seen_room, sizeof *l->seen);
+            int room = u ? 2 * u : 64, err;
+            if ((err = mem_extend(&l->seen, (size_t)room, sizeof *l->seen, "users")))
+                return err;
+            l->seen_room = room;
         }
         l->seen[u] = (struct seen){0};
     }
@@ -279,6 +292,8 @@ static int read_user_data(struct leaf *l, struct json *j)
     int err = json_enter(j, JSON_OBJECT);
     while (!err && !(err = json_more(j, &more)) && more) {
         struct person p = {.user = user_number(l, j->text), .held = -1};
+        if (p.user < 0)
+            return p.user;
         if (l->seen[p.user].has & 1 << l->at)
             return json_fail(j, "user '%s' occurs twice in the %s part", j->text,
                              l->at == PART_TRAIN ? "train" : "test");
@@ -298,10 +313,15 @@ static int read_users(struct leaf *l, struct json *j)
     int err = json_enter(j, JSON_ARRAY);
     while (!err && !(err = json_more(j, &more)) && more && !(err = json_get_string(j))) {
         if (l->n_listed == l->listed_room) {
-            l->listed_room = l->listed_room ? 2 * l->listed_room : 64;
-            l->listed = mem_grow(l->listed, (size_t)l->listed_room, sizeof *l->listed);
+            int room = l->listed_room ? 2 * l->listed_room : 64;
+            if ((err = mem_extend(&l->listed, (size_t)room, sizeof *l->listed, "users")))
+                break;
+            l->listed_room = room;
         }
-        l->listed[l->n_listed++] = user_number(l, j->text);
+        int user = user_number(l, j->text);
+        if (user < 0)
+            return user;
+        l->listed[l->n_listed++] = user;
     }
     return err;
 }
@@ -314,8 +334,10 @@ static int read_samples(struct leaf *l, struct json *j)
     while (!err && !(err = json_more(j, &more)) && more &&
            !(err = json_get_int(j, 0, INT32_MAX, &n))) {
         if (l->n_samples == l->samples_room) {
-            l->samples_room = l->samples_room ? 2 * l->samples_room : 64;
-            l->samples = mem_grow(l->samples, (size_t)l->samples_room, sizeof *l->samples);
+            int room = l->samples_room ? 2 * l->samples_room : 64;
+            if ((err = mem_extend(&l->samples, (size_t)room, sizeof *l->samples, "users")))
+                break;
+            l->samples_room = room;
         }
         l->samples[l->n_samples++] = n;
     }
@@ -413,16 +435,16 @@ static int read_part(struct leaf *l, const char *path, enum dataset_part part)
     return err;
 }
 
-static char **class_names(int n)
+static int name_classes(char ***out, int n)
 {
     static const char femnist[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    char **names = mem_array((size_t)n, sizeof *names);
-    for (int k = 0; k < n; k++)
-        names[k] = n == 62 ? mem_print("%c", femnist[k]) : mem_print("%d", k);
-    return names;
+    int err = mem_try(out, (size_t)n, sizeof **out, "classes");
+    for (int k = 0; k < n && !err; k++)
+        (*out)[k] = n == 62 ? mem_print("%c", femnist[k]) : mem_print("%d", k);
+    return err;
 }
 
-static void describe(struct leaf *l, struct import_job *job)
+static int describe(struct leaf *l, struct import_job *job)
 {
     struct dataset *about = &job->about;
     about->items = l->items;
@@ -431,7 +453,6 @@ static void describe(struct leaf *l, struct import_job *job)
     about->y = l->y;
     about->user = l->user;
     about->part = l->part;
-    about->class_names = class_names(about->classes);
     about->user_names = names_take(&l->users);
     about->licence = mem_string("BSD-2-Clause (LEAF)");
     about->source = mem_string("LEAF, Caldas et al. (2018), https://leaf.cmu.edu");
@@ -442,20 +463,23 @@ static void describe(struct leaf *l, struct import_job *job)
         about->shift = 1;
     }
     builder_note(job->builder, "repeats dropped", "%d", l->dropped);
+    return name_classes(&about->class_names, about->classes);
 }
 
 static int import_leaf(struct import_job *job)
 {
     struct leaf l = {.set = job->settings, .builder = job->builder, .what = "leaf"};
-    l.numbers = mem_array(VALUES_MAX, sizeof *l.numbers);
-    int err = read_part(&l, job->paths[0], PART_TRAIN);
+    int err = mem_try(&l.numbers, VALUES_MAX, sizeof *l.numbers, "leaf");
+    if (!err)
+        err = read_part(&l, job->paths[0], PART_TRAIN);
     if (!err)
         err = read_part(&l, job->paths[0], PART_TEST);
     if (!err && l.files == 0)
         err = fail(METE_EFORMAT, "%s: holds no train/NAME.json or test/NAME.json", job->paths[0]);
     if (!err && l.items == 0)
         err = fail(METE_EFORMAT, "%s: its users have no items", job->paths[0]);
-    describe(&l, job);
+    int unnamed = describe(&l, job);
+    err = err ? err : unnamed;
     if (!err)
         log_info("leaf: %d repeated images dropped", l.dropped);
     if (!err && l.kept)

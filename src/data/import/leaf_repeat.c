@@ -42,25 +42,33 @@ int64_t repeats_find(const struct repeats *r, uint64_t key)
     return r->slot[i].key ? r->slot[i].item : -1;
 }
 
-static void grow(struct repeats *r)
+static int grow(struct repeats *r)
 {
-    struct repeats old = *r;
-    r->slots = old.slots ? 2 * old.slots : 4096;
-    r->slot = mem_array(r->slots, sizeof *r->slot);
+    struct repeats old = *r, new = *r;
+    new.slots = old.slots ? 2 * old.slots : 4096;
+    int err = mem_try(&new.slot, new.slots, sizeof *new.slot, "leaf");
+    if (err)
+        return err;
+    *r = new;
     for (size_t i = 0; i < old.slots; i++)
         if (old.slot[i].key)
             r->slot[place(r, old.slot[i].key)] = old.slot[i];
     free(old.slot);
+    return 0;
 }
 
-void repeats_add(struct repeats *r, uint64_t key, int64_t item)
+int repeats_add(struct repeats *r, uint64_t key, int64_t item)
 {
+    int err = 0;
     if (10 * (r->n + 1) > 7 * r->slots)
-        grow(r);
+        err = grow(r);
+    if (err)
+        return err;
     size_t i = place(r, key);
     r->slot[i].key = key;
     r->slot[i].item = item;
     r->n++;
+    return 0;
 }
 
 void repeats_release(struct repeats *r)

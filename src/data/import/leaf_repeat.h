@@ -16,9 +16,9 @@ struct repeats { /* zeroed is empty */
     size_t n, slots;
 };
 
-uint64_t repeats_key(int user, const void *data, size_t size);   /* never 0 */
-int64_t repeats_find(const struct repeats *r, uint64_t key);     /* the item, or -1 */
-void repeats_add(struct repeats *r, uint64_t key, int64_t item); /* not there yet */
+uint64_t repeats_key(int user, const void *data, size_t size);  /* never 0 */
+int64_t repeats_find(const struct repeats *r, uint64_t key);    /* the item, or -1 */
+int repeats_add(struct repeats *r, uint64_t key, int64_t item); /* not there yet */
 void repeats_release(struct repeats *r);
 
 #endif

@@ -51,19 +51,29 @@ struct mini {
 static int add_row(struct mini *m, const struct csv *c, int part, int file_column, int label_column)
 {
     int before = m->classes.n, k = names_add(&m->classes, c->field[label_column]);
+    if (k < 0)
+        return k;
     if (k == before) {
-        m->split = mem_grow(m->split, (size_t)m->classes.n, 1);
+        int err = mem_extend(&m->split, (size_t)m->classes.n, 1, c->name);
+        if (err)
+            return err;
         m->split[k] = (uint8_t)part;
     } else if (m->split[k] != part) {
         return csv_fail(c, label_column, "class '%s' is in %s already; parts must not overlap",
                         c->field[label_column], part_names[m->split[k]]);
     }
     int i = m->files.n;
-    if (names_add(&m->files, c->field[file_column]) < i)
+    int number = names_add(&m->files, c->field[file_column]);
+    if (number < 0)
+        return number;
+    if (number < i)
         return csv_fail(c, file_column, "the file '%s' is listed twice", c->field[file_column]);
     if (i == m->room) {
-        m->room = m->room ? 2 * m->room : 1024;
-        m->y = mem_grow(m->y, (size_t)m->room, sizeof *m->y);
+        int room = m->room ? 2 * m->room : 1024;
+        int err = mem_extend(&m->y, (size_t)room, sizeof *m->y, c->name);
+        if (err)
+            return err;
+        m->room = room;
     }
     m->y[i] = k;
     return 0;
@@ -208,8 +218,9 @@ static int ingest_all(struct mini *m, struct import_job *job)
                                      .filter = (enum image_filter)m->set->filter,
                                      .threads = job->threads};
     int err = builder_shape(job->builder, size, size, 3, false);
-    m->seen = mem_array((size_t)m->files.n, sizeof *m->seen);
     m->archive = job->paths[0];
+    if (!err)
+        err = mem_try(&m->seen, (size_t)m->files.n, sizeof *m->seen, "files");
     if (!err)
         err = ingest_open(&g, job->builder, &options);
     if (!err)

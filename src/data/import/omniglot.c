@@ -79,7 +79,8 @@ static int list_archive(struct omniglot *o, const char *path, int64_t *files)
         if (is_junk(name))
             continue;
         if (parse_name(name, class_name, sizeof class_name, &drawer)) {
-            names_add(&o->classes, class_name);
+            int k = names_add(&o->classes, class_name);
+            err = k < 0 ? k : 0;
             (*files)++;
         } else if (image_has_suffix(name)) {
             err = fail(METE_EFORMAT, "%s: expected ALPHABET/characterNN/ID_DRAWER.png",
@@ -113,11 +114,15 @@ static int place(void *user, const char *name, int64_t *item)
     return 0;
 }
 
+/* Or METE_ENOMEM. */
 static int count_alphabets(struct import_job *job)
 {
     int n = 0;
     struct dataset *about = &job->about;
-    about->class_groups = mem_array((size_t)about->classes, sizeof *about->class_groups);
+    int err = mem_try(&about->class_groups, (size_t)about->classes, sizeof *about->class_groups,
+                      "classes");
+    if (err)
+        return err;
     for (int k = 0; k < about->classes; k++) {
         const char *name = about->class_names[k];
         about->class_groups[k] = mem_print("%.*s", (int)(strchr(name, '/') - name), name);
@@ -134,6 +139,8 @@ static int check_complete(struct omniglot *o, struct import_job *job)
             return fail(METE_EFORMAT, "%s: drawer %d is missing; expected %d drawings of each",
                         about->class_names[i / DRAWERS], (int)(i % DRAWERS) + 1, DRAWERS);
     int alphabets = count_alphabets(job);
+    if (alphabets < 0)
+        return alphabets;
     if (o->set->complete && (about->classes != CHARACTERS || alphabets != ALPHABETS))
         return fail(METE_EFORMAT,
                     "expected %d characters of %d alphabets, found %d of %d; give both archives, "
@@ -167,10 +174,13 @@ static int ingest_all(struct omniglot *o, struct import_job *job, int64_t files)
     return err;
 }
 
-static void describe(struct omniglot *o, struct import_job *job)
+static int describe(struct omniglot *o, struct import_job *job)
 {
     struct dataset *about = &job->about;
-    int32_t *y = mem_array((size_t)about->items, sizeof *y);
+    int32_t *y = NULL;
+    int err = mem_try(&y, (size_t)about->items, sizeof *y, "images");
+    if (err)
+        return err;
     for (int64_t i = 0; i < about->items; i++)
         y[i] = (int32_t)(i / DRAWERS);
     about->y = y;
@@ -182,6 +192,7 @@ static void describe(struct omniglot *o, struct import_job *job)
     about->source = mem_string("Omniglot, Lake, Salakhutdinov and Tenenbaum (2015), "
                                "https://github.com/brendenlake/omniglot");
     about->class_names = names_take(&o->classes);
+    return 0;
 }
 
 static int import_omniglot(struct import_job *job)
@@ -191,19 +202,19 @@ static int import_omniglot(struct import_job *job)
     int err = 0;
     for (int i = 0; i < job->n && !err; i++)
         err = list_archive(&o, job->paths[i], &files);
+    if (!err)
+        err = names_sort(&o.classes, NULL);
     if (!err) {
-        int32_t *to = mem_array((size_t)o.classes.n, sizeof *to);
-        names_sort(&o.classes, to);
-        free(to);
         job->about.classes = o.classes.n;
         job->about.items = (int64_t)o.classes.n * DRAWERS;
-        o.seen = mem_array((size_t)job->about.items, sizeof *o.seen);
+        err = mem_try(&o.seen, (size_t)job->about.items, sizeof *o.seen, "images");
+    }
+    if (!err)
         err = ingest_all(&o, job, files);
-    }
-    if (!err) {
-        describe(&o, job);
+    if (!err)
+        err = describe(&o, job);
+    if (!err)
         err = check_complete(&o, job);
-    }
     free(o.seen);
     names_release(&o.classes);
     return err;

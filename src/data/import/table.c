@@ -131,16 +131,20 @@ static int mark_columns(const struct csv *c, const char *list, const char *what,
 static int read_header(struct table *t, const struct csv *c)
 {
     names_release(&t->header);
-    for (int i = 0; i < c->n; i++)
-        if (names_add(&t->header, c->field[i]) < i)
-            return csv_fail(c, i, "a second column named '%s'", c->field[i]);
+    for (int i = 0; i < c->n; i++) {
+        int k = names_add(&t->header, c->field[i]);
+        if (k != i)
+            return k < 0 ? k : csv_fail(c, i, "a second column named '%s'", c->field[i]);
+    }
     return 0;
 }
 
 /* Where the columns that are known stand in this file; others are passed over. */
 static int find_known(struct table *t, const struct csv *c)
 {
-    t->from = mem_grow(t->from, (size_t)t->columns.n, sizeof *t->from);
+    int err = mem_extend(&t->from, (size_t)t->columns.n, sizeof *t->from, c->name);
+    if (err)
+        return err;
     for (int k = 0; k < t->columns.n; k++) {
         t->from[k] = find_column(c, t->columns.at[k].name, "feature");
         if (t->from[k] < 0)
@@ -152,31 +156,32 @@ static int find_known(struct table *t, const struct csv *c)
 /* The file's columns that are left for features: to be surveyed, or taken for numbers. */
 static int find_features(struct table *t, const struct csv *c, const bool *taken, bool survey)
 {
-    bool *words = mem_array((size_t)c->n, sizeof *words);
-    int err = mark_columns(c, t->set->words, "columns of words", words), n = 0;
-    t->from = mem_grow(t->from, (size_t)c->n, sizeof *t->from);
+    bool *words = NULL;
+    int err = mem_try(&words, (size_t)c->n, sizeof *words, c->name), n = 0;
+    if (!err)
+        err = mem_extend(&t->from, (size_t)c->n, sizeof *t->from, c->name);
+    if (!err)
+        err = mark_columns(c, t->set->words, "columns of words", words);
     for (int i = 0; i < c->n && !err; i++) {
         if (taken[i])
             continue;
         t->from[n++] = i;
-        if (survey)
-            survey_add(&t->survey, t->header.at[i], words[i]);
-        else
-            columns_add(&t->columns, t->header.at[i], COLUMN_NUMBER, NULL);
+        err = survey ? survey_add(&t->survey, t->header.at[i], words[i])
+                     : columns_add(&t->columns, t->header.at[i], COLUMN_NUMBER, NULL);
     }
     free(words);
     if (!err && n == 0)
         err = csv_fail(c, 0, "no columns are left for features");
-    if (!err && !survey)
-        columns_close(&t->columns);
-    return err;
+    return err || survey ? err : columns_close(&t->columns);
 }
 
 static int find_columns(struct table *t, const struct csv *c, bool survey)
 {
     const struct settings *set = t->set;
-    bool *taken = mem_array((size_t)c->n, sizeof *taken);
-    int err = read_header(t, c);
+    bool *taken = NULL;
+    int err = mem_try(&taken, (size_t)c->n, sizeof *taken, c->name);
+    if (!err)
+        err = read_header(t, c);
     t->width = c->n;
     t->label = err ? err : !*set->label ? NO_COLUMN : find_column(c, set->label, "label");
     bool failed = t->label < 0 && t->label != NO_COLUMN;
@@ -207,7 +212,7 @@ static int user_of(struct table *t, const struct csv *c, int32_t *user)
     if (!*c->field[t->user])
         return csv_fail(c, t->user, "a row without a user");
     *user = names_add(&t->users, c->field[t->user]);
-    return 0;
+    return *user < 0 ? *user : 0;
 }
 
 static int read_raw(struct table *t, const struct csv *c)
@@ -248,10 +253,10 @@ static int read_table(struct table *t, row_fn *row, bool survey)
     if (!err)
         err =
             more ? find_columns(t, &c, survey) : csv_fail(&c, 0, "expected a line of column names");
-    if (!err) {
-        t->raw = mem_grow(t->raw, (size_t)t->columns.features + 1, sizeof *t->raw);
-        t->x = mem_grow(t->x, (size_t)t->columns.features + 1, sizeof *t->x);
-    }
+    if (!err)
+        err = mem_extend(&t->raw, (size_t)t->columns.features + 1, sizeof *t->raw, path);
+    if (!err)
+        err = mem_extend(&t->x, (size_t)t->columns.features + 1, sizeof *t->x, path);
     while (!err && !(err = csv_next(&c, &more)) && more)
         err = c.n == t->width ? row(t, &c)
                               : csv_fail(&c, c.n - 1, "%d fields, expected %d", c.n, t->width);
@@ -300,7 +305,9 @@ static int choose_training(struct table *t)
     int n[PARTS], groups = t->users.n;
     if (t->user < 0)
         return 0;
-    t->training = mem_array((size_t)groups + 1, 1);
+    int err = mem_try(&t->training, (size_t)groups + 1, 1, "users");
+    if (err)
+        return err;
     if (*t->set->train_users)
         return read_training_users(t);
     parts_share_users(groups, n);
@@ -317,20 +324,23 @@ static int measure_one(struct table *t, const struct csv *c)
     if (!err)
         err = read_raw(t, c);
     if (!err && (!t->training || t->training[user]))
-        measure_row(&t->measure, t->raw, user);
+        err = measure_row(&t->measure, t->raw, user);
     return err;
 }
 
 /* Numbers users in the order of their names. */
-static void sort_users(struct table *t)
+static int sort_users(struct table *t)
 {
-    int32_t *to = mem_array((size_t)t->users.n + 1, sizeof *to);
-    names_sort(&t->users, to);
+    int32_t *to = NULL;
+    int err = names_sort(&t->users, &to);
+    if (err)
+        return err;
     for (int64_t i = 0; i < t->items && t->user >= 0; i++)
         t->who[i] = to[t->who[i]];
     for (int64_t i = 0; i < t->measure.room && i < t->measure.rows && t->user >= 0; i++)
         t->measure.user[i] = to[t->measure.user[i]];
     free(to);
+    return 0;
 }
 
 static int survey_and_measure(struct table *t)
@@ -342,9 +352,11 @@ static int survey_and_measure(struct table *t)
     if (err)
         return err;
     t->known = true;
-    sort_users(t);
-    measure_open(&t->measure, t->columns.features, t->set->standardise);
-    err = choose_training(t);
+    err = sort_users(t);
+    if (!err)
+        err = measure_open(&t->measure, t->columns.features, t->set->standardise);
+    if (!err)
+        err = choose_training(t);
     if (!err)
         err = read_table(t, measure_one, false);
     return err ? err : measure_finish(&t->measure, t->training, &t->columns);
@@ -361,14 +373,18 @@ static int read_part(struct table *t, const struct csv *c, uint8_t *part)
     return 0;
 }
 
-static void make_room(struct table *t)
+static int make_room(struct table *t)
 {
     if (t->items < t->room)
-        return;
-    t->room = t->room ? 2 * t->room : 1024;
-    t->y = mem_grow(t->y, (size_t)t->room, sizeof *t->y);
-    t->who = mem_grow(t->who, (size_t)t->room, sizeof *t->who);
-    t->parts = mem_grow(t->parts, (size_t)t->room, 1);
+        return 0;
+    int64_t room = t->room ? 2 * t->room : 1024;
+    int err = mem_extend(&t->y, (size_t)room, sizeof *t->y, "rows");
+    if (!err)
+        err = mem_extend(&t->who, (size_t)room, sizeof *t->who, "rows");
+    if (!err)
+        err = mem_extend(&t->parts, (size_t)room, 1, "rows");
+    t->room = err ? t->room : room;
+    return err;
 }
 
 /* Follows each column of numbers, to see whether it only counts the rows. */
@@ -394,6 +410,8 @@ static int label_of(struct table *t, const struct csv *c, int32_t *label)
     if (!text[strspn(text, " ")])
         return 0;
     *label = of ? names_find(&t->classes, text) : names_add(&t->classes, text);
+    if (!of && *label < 0)
+        return *label;
     return *label >= 0 ? 0
                        : csv_fail(c, t->label, "label '%s' is none of the %d classes of %s", text,
                                   t->classes.n, of);
@@ -402,10 +420,10 @@ static int label_of(struct table *t, const struct csv *c, int32_t *label)
 /* With the first row the number of features is known. */
 static int begin_items(struct table *t)
 {
-    t->counter = mem_array((size_t)t->columns.n, sizeof *t->counter);
-    if (!t->known)
-        measure_open(&t->measure, t->columns.features, false);
-    return builder_shape(t->job->builder, 1, 1, t->columns.features, true);
+    int err = mem_try(&t->counter, (size_t)t->columns.n, sizeof *t->counter, "columns");
+    if (!err && !t->known)
+        err = measure_open(&t->measure, t->columns.features, false);
+    return err ? err : builder_shape(t->job->builder, 1, 1, t->columns.features, true);
 }
 
 static int put_row(struct table *t, const struct csv *c)
@@ -423,17 +441,19 @@ static int put_row(struct table *t, const struct csv *c)
         err = read_part(t, c, &part);
     if (!err && (err = columns_finish(&t->columns, t->raw, t->x)))
         err = fail_within(err, "%s:%lld", t->job->paths[0], (long long)c->line);
+    if (!err)
+        err = make_room(t);
     if (err)
         return err;
-    make_room(t);
     t->y[t->items] = label;
     t->who[t->items] = user;
     t->parts[t->items] = part;
     places_add_line(&t->lines, t->items, c->line);
     count_row(t);
     if (!t->known)
-        measure_row(&t->measure, t->raw, user);
-    err = builder_put(t->job->builder, t->items++, t->x, 1);
+        err = measure_row(&t->measure, t->raw, user);
+    if (!err)
+        err = builder_put(t->job->builder, t->items++, t->x, 1);
     return err ? err : t->items % 4096 ? 0 : progress("table", (double)t->items, 0);
 }
 
@@ -488,13 +508,16 @@ static int question_labels(const struct table *t)
 
 /* ---- the end ---- */
 
-static void sort_classes(struct table *t)
+static int sort_classes(struct table *t)
 {
-    int32_t *to = mem_array((size_t)t->classes.n + 1, sizeof *to);
-    names_sort(&t->classes, to);
+    int32_t *to = NULL;
+    int err = names_sort(&t->classes, &to);
+    if (err)
+        return err;
     for (int64_t i = 0; i < t->items; i++)
         t->y[i] = t->y[i] == NO_LABEL ? NO_LABEL : to[t->y[i]];
     free(to);
+    return 0;
 }
 
 static void note_columns(struct table *t)
@@ -572,8 +595,8 @@ static int read_like(struct table *t)
     if (!err) {
         t->columns = *d->columns;
         *d->columns = (struct columns){0};
-        for (int k = 0; k < d->classes; k++)
-            names_add(&t->classes, d->class_names[k]);
+        for (int k = 0, number = 0; k < d->classes && !err; k++)
+            err = (number = names_add(&t->classes, d->class_names[k])) < 0 ? number : 0;
         t->known = true;
     }
     dataset_close(d);
@@ -650,11 +673,10 @@ static int import_table(struct import_job *job)
         err = question_index(&t);
     if (!err)
         err = question_labels(&t);
-    if (!err) {
-        sort_users(&t);
-        if (!*t.set->like)
-            sort_classes(&t);
-    }
+    if (!err)
+        err = sort_users(&t);
+    if (!err && !*t.set->like)
+        err = sort_classes(&t);
     if (!err && !t.known) { /* numbers alone: their medians are for people who come later */
         err = choose_training(&t);
         if (!err)
