@@ -6,6 +6,8 @@
 
 docs/python.md is its guide.
 """
+from typing import TYPE_CHECKING, Any, List
+
 from ._library import lib
 from .data import Dataset
 from .errors import (BudgetError, DivergedError, FileError, FormatError, InvalidError, MeteError, MissingError,
@@ -18,12 +20,27 @@ from .suite import Progress, Summary, run
 from .theory import Bound, Note, bound, stability
 from .training import evaluate, train
 
+if TYPE_CHECKING:
+    from .estimator import MetaClassifier
+
 __version__: str = lib.mete_version().decode()
 
 __all__ = [
     "Bound", "BudgetError", "Dataset", "DivergedError", "Event", "FileError", "FormatError", "InvalidError", "Items",
-    "Learner", "MeteError", "MissingError", "Model", "ModelInfo", "NoMemoryError", "Note", "Pool",
+    "Learner", "MetaClassifier", "MeteError", "MissingError", "Model", "ModelInfo", "NoMemoryError", "Note", "Pool",
     "Progress", "Spec", "Stopped", "Summary", "Task", "Test", "bound", "evaluate", "ledger", "report", "results",
     "run", "stability", "strategy", "table", "tables", "train",
 ]
 
+
+
+def __getattr__(name: str) -> Any:
+    if name == "MetaClassifier":  # scikit-learn is loaded by those who use it alone
+        from .estimator import MetaClassifier
+
+        return MetaClassifier
+    raise AttributeError("module 'mete' has no attribute %r" % name)
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})
