@@ -40,6 +40,7 @@ const char *setting_before(const char *key)
         {"data.folds", "0"},
         {"data.fold", "0"},
         {"inner.prox", "0"},
+        {"inner.batch", "0"},
         {"test.labels", ""},
         {"test.repeats", "1"},
         {"test.holdout", "0.2"},

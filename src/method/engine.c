@@ -55,10 +55,10 @@ static int slots_of(const struct engine *e)
     return (groups_of(e, e->meta_batch) + ranks - 1) / ranks;
 }
 
-static int shuffled_of(const struct engine *e, bool *both)
+static struct shuffle shuffled_of(const struct engine *e)
 {
-    *both = false;
-    return e->method->ops->shuffled ? e->method->ops->shuffled(e->method, both) : 0;
+    const struct method_ops *ops = e->method->ops;
+    return ops->shuffled ? ops->shuffled(e->method) : (struct shuffle){0};
 }
 
 /* ---- workers ---- */
@@ -120,10 +120,9 @@ static struct worker measure_worker(const struct engine *e, const struct batch_s
 {
     struct worker worker = {.net = &e->net};
     struct task_batch f;
-    bool both;
-    int shuffled = shuffled_of(e, &both);
+    struct shuffle shuffled = shuffled_of(e);
     struct prediction p = {.wanted = predict};
-    task_batch_take(&f, &worker, shape, shuffled, both, &e->images);
+    task_batch_take(&f, &worker, shape, shuffled, &e->images);
     struct vec grad = vector_take(&worker, shape->tasks);
     e->method->ops->meta_grad(e->method, &worker, &f, e->ways, (struct vec){0}, grad, &p);
     return worker;
@@ -328,9 +327,9 @@ int engine_together(const struct engine *e, const struct labelled_task *labelled
                     bool training)
 {
     const struct method_ops *ops = e->method->ops;
-    bool both, one_pass = e->net.bn == BN_SUPPORT || (ops->one_pass && ops->one_pass(e->method));
+    bool one_pass = e->net.bn == BN_SUPPORT || (ops->one_pass && ops->one_pass(e->method));
     int same = 1;
-    if (!one_pass && !(training && shuffled_of(e, &both)))
+    if (!one_pass && !(training && shuffled_of(e).steps))
         return n;
     while (same < n && labelled[same].support.n == labelled->support.n &&
            labelled[same].query.n == labelled->query.n)
@@ -438,12 +437,11 @@ static int shard_gradient(struct step *s, struct worker *worker, int first, int 
     const struct labelled_task *labelled = s->tasks + first;
     struct batch_shape shape = batch_shape_of(labelled, tasks);
     struct task_batch f;
-    bool both;
-    int shuffled = shuffled_of(e, &both);
+    struct shuffle shuffled = shuffled_of(e);
     struct prediction p = {.wanted = s->logits != NULL};
     worker_begin(worker);
-    task_batch_take(&f, worker, &shape, shuffled, both, &e->images);
-    task_batch_fill(&f, worker, &shape, shuffled, both, labelled, &s->run, tasks);
+    task_batch_take(&f, worker, &shape, shuffled, &e->images);
+    task_batch_fill(&f, worker, &shape, shuffled, labelled, &s->run, tasks);
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){.at = to} : vector_take(worker, tasks);
     struct vec theta = {.at = vector_at(e, VECTOR_THETA)};

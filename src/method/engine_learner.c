@@ -115,14 +115,14 @@ static int adapt_some(struct job *j, struct worker *worker, int first, int n)
     struct run_step run = engine_run(e);
     struct vec theta = {.at = engine_theta(e)}, adapted = weights_of(e, first);
     struct task_batch f;
-    task_batch_take(&f, &measure, &shape, 0, false, &e->images);
+    task_batch_take(&f, &measure, &shape, (struct shuffle){0}, &e->images);
     e->method->ops->adapt(e->method, &measure, &f, theta, adapted);
     int err = worker_fit(worker, &measure);
     if (err)
         return err;
     worker_begin(worker);
-    task_batch_take(&f, worker, &shape, 0, false, &e->images);
-    task_batch_fill(&f, worker, &shape, 0, false, labelled, &run, n);
+    task_batch_take(&f, worker, &shape, (struct shuffle){0}, &e->images);
+    task_batch_fill(&f, worker, &shape, (struct shuffle){0}, labelled, &run, n);
     e->method->ops->adapt(e->method, worker, &f, theta, adapted);
     return e->k->sync(worker->dev);
 }
@@ -216,14 +216,14 @@ static int predict_some(struct job *j, struct worker *worker, int first, int n)
     struct task_batch f;
     if (shape.query == 0)
         return 0;
-    task_batch_take(&f, &measure, &shape, 0, false, &e->images);
+    task_batch_take(&f, &measure, &shape, (struct shuffle){0}, &e->images);
     e->method->ops->predict(e->method, &measure, &f, e->ways, theta, &p);
     int err = worker_fit(worker, &measure);
     if (err)
         return err;
     worker_begin(worker);
-    task_batch_take(&f, worker, &shape, 0, false, &e->images);
-    task_batch_fill(&f, worker, &shape, 0, false, labelled, &run, n);
+    task_batch_take(&f, worker, &shape, (struct shuffle){0}, &e->images);
+    task_batch_fill(&f, worker, &shape, (struct shuffle){0}, labelled, &run, n);
     e->method->ops->predict(e->method, worker, &f, e->ways, theta, &p);
     if (j->e->models.reps_tasks > 0)
         keep_reps(j, worker, first, shape.query, &p);

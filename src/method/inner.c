@@ -22,6 +22,8 @@ static bool step_in_place(const struct kernels *k)
 void inner_loop_take(struct inner_loop *w, struct worker *worker, const struct inner *s,
                      struct batch batch, int steps, bool keep, bool shuffled, struct vec theta)
 {
+    if (shuffled && s->batch > 0)
+        batch = (struct batch){batch.tasks, s->batch, NULL};
     w->moved = (struct vec){0};
     w->keep = keep;
     w->shuffled = shuffled;
@@ -99,6 +101,23 @@ void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct in
 const char *inner_host_only(const struct inner *s)
 {
     return s->prox > 0 ? "inner.prox" : NULL;
+}
+
+struct shuffle inner_shuffled(const struct inner *s, bool both)
+{
+    return s->batching == 1 ? (struct shuffle){s->steps, s->batch, both} : (struct shuffle){0};
+}
+
+double inner_batch(const struct inner *s, double labels)
+{
+    return s->batching == 1 && s->batch > 0 ? s->batch : labels;
+}
+
+const char *inner_unfit(const struct inner *s)
+{
+    return s->batch > 0 && s->batching != 1
+               ? "inner.batch is the size of shuffled batches: set inner.batching=shuffled"
+               : NULL;
 }
 
 void inner_adapt(const struct inner *s, struct worker *worker, const struct task_batch *f,

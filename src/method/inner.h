@@ -16,6 +16,7 @@ struct inner {
     double lr, prox;
     int loss;     /* 0 mean, 1 sum */
     int batching; /* 0 full, 1 shuffled */
+    int batch;    /* images of a shuffled step; 0: as many as there are labels */
 };
 
 /* Rows for a method's param table, whose state has `struct inner inner`. */
@@ -30,6 +31,9 @@ struct inner {
                          "the inner loss: mean or sum over the labelled images"),                  \
         PARAM_CHOICE_ROW(type, inner.batching, "inner.batching", "full|shuffled", 0,               \
                          "every step sees all images, or images shuffled across the steps"),       \
+        PARAM_INT_ROW(type, inner.batch, "inner.batch", 0, 0, 1e6,                                 \
+                      "shuffled: images of a step, repeated where there are fewer; 0: as many as " \
+                      "there are"),                                                                \
         PARAM_INT_ROW(type, inner.test_steps, "test.steps", test_steps_, 0, 1000,                  \
                       "gradient steps when adapting at test time")
 
@@ -42,7 +46,7 @@ struct inner_loop {
     struct vec grad;
     struct vec start, apart; /* with prox: where it started, and room for the distance to it */
     struct vec moved; /* at NULL: not wanted; else zeros at first, theta(0) - theta(s) at last */
-    const int32_t *index, *label; /* (tasks, n), or (steps, tasks, n) if `shuffled` */
+    const int32_t *index, *label; /* (tasks, n), or (steps, tasks, size) if `shuffled` */
     bool keep, shuffled;
 };
 
@@ -56,6 +60,10 @@ void copy_statistics(struct worker *worker, int tasks, struct vec to, struct vec
 
 /* Of method_ops. */
 const char *inner_host_only(const struct inner *s);
+struct shuffle inner_shuffled(const struct inner *s, bool both);
+const char *inner_unfit(const struct inner *s);
+/* Images of a step that has `labels` to learn from. */
+double inner_batch(const struct inner *s, double labels);
 
 /* `adapted` = theta after s->test_steps steps on the support: a method's adapt. */
 void inner_adapt(const struct inner *s, struct worker *worker, const struct task_batch *f,

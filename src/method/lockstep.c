@@ -22,8 +22,8 @@ struct lockstep {
     struct net net;
     struct method method;
     struct batch_shape shape; /* of a member's meta-batch */
-    int ways, shuffled;
-    bool both;
+    int ways;
+    struct shuffle shuffled;
     struct device_options device;
     /* the lockstep group's own */
     struct device *dev;
@@ -100,7 +100,7 @@ static void work_take(struct work *w, const struct lockstep *c, struct worker *w
 {
     w->shape = c->shape;
     w->shape.tasks *= members;
-    task_batch_take(&w->task_batch, worker, &w->shape, c->shuffled, c->both, &c->images);
+    task_batch_take(&w->task_batch, worker, &w->shape, c->shuffled, &c->images);
     struct vec weights = vector_take(worker, members);
     w->theta = vec_of_runs(weights.at, weights.stride, c->shape.tasks);
     w->grad = vector_take(worker, w->shape.tasks);
@@ -155,8 +155,7 @@ static int take_step(struct lockstep *c)
     }
     worker_begin(&c->worker);
     work_take(&w, c, &c->worker, c->members);
-    task_batch_fill(&w.task_batch, &c->worker, &w.shape, c->shuffled, c->both, c->labelled, runs,
-                    each);
+    task_batch_fill(&w.task_batch, &c->worker, &w.shape, c->shuffled, c->labelled, runs, each);
     uint64_t key = replay_key(&c->worker, same, c->members + 1);
     if (!replay_begin(&c->replays, &c->worker, key, &p)) {
         compute(c, &w, &p);
@@ -236,7 +235,7 @@ static int lockstep_open(struct lockstep **out, struct lockstep_set *all, const 
     c->net = e->net;
     c->shape = (struct batch_shape){e->meta_batch, e->largest.support, e->largest.query};
     c->ways = e->ways;
-    c->shuffled = ops->shuffled ? ops->shuffled(e->method, &c->both) : 0;
+    c->shuffled = ops->shuffled ? ops->shuffled(e->method) : (struct shuffle){0};
     c->method = (struct method){ops, mem_alloc(ops->state_size)};
     memcpy(c->method.state, e->method->state, ops->state_size);
     c->device = e->device;

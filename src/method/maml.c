@@ -70,7 +70,7 @@ static void term_take(struct term *t, struct worker *worker, const struct maml *
         t->first = query_pass_take(&t->query, worker, f);
     }
     if (second) {
-        tangent_take(&t->tangent, worker, &learned);
+        tangent_take(&t->tangent, worker, &t->w.pass[0].batch);
         t->hv = vector_take(worker, tasks);
         t->tether = t->prox > 0 ? vector_take(worker, tasks) : t->hv;
     }
@@ -185,12 +185,12 @@ static void maml_cost(const struct method *m, const struct batch_shape *shape, d
     double all = shape->support + shape->query, steps = s->inner.steps, learned = 0;
     *both = 0;
     if (s->objective != EMPIRICAL) {
-        *both += steps * shape->support + shape->query;
-        learned += shape->support;
+        *both += steps * inner_batch(&s->inner, shape->support) + shape->query;
+        learned += inner_batch(&s->inner, shape->support);
     }
     if (s->objective != HELDOUT) {
-        *both += (steps + 1) * all;
-        learned += all;
+        *both += steps * inner_batch(&s->inner, all) + all;
+        learned += inner_batch(&s->inner, all);
     }
     *hvp = s->first_order ? 0 : steps * learned;
 }
@@ -207,7 +207,7 @@ static const char *maml_unfit(const struct method *m)
     return s->objective == BLEND && s->inner.batching == 1
                ? "method.objective=blend adapts twice, to other labels each time, and "
                  "inner.batching=shuffled is for one: use inner.batching=full"
-               : NULL;
+               : inner_unfit(&s->inner);
 }
 
 /* Adapting to all labels, no class with any is absent. */
@@ -218,11 +218,10 @@ static enum leave_out maml_leaves_out(const struct method *m)
     return none ? LEAVE_NONE : s->objective == BLEND ? LEAVE_QUERY : LEAVE_ALL;
 }
 
-static int maml_shuffled(const struct method *m, bool *both)
+static struct shuffle maml_shuffled(const struct method *m)
 {
     const struct maml *s = m->state;
-    *both = s->objective == EMPIRICAL;
-    return s->inner.batching == 1 ? s->inner.steps : 0;
+    return inner_shuffled(&s->inner, s->objective == EMPIRICAL);
 }
 
 const struct method_ops method_maml = {

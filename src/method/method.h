@@ -27,7 +27,7 @@ struct task_batch {
     const int32_t *query_index, *query_label;
     const int32_t *both_index, *both_label;
     const int32_t *both_query_label;          /* as both_label, but -1 for the support */
-    const int32_t *inner_index, *inner_label; /* (steps, tasks, n) shuffled, or NULL */
+    const int32_t *inner_index, *inner_label; /* (steps, tasks, size) shuffled, or NULL */
     const struct adam_rates *rates;           /* (tasks) of the run of each */
     const struct images *images;
 };
@@ -35,6 +35,13 @@ struct task_batch {
 struct method {
     const struct method_ops *ops;
     void *state; /* ops->state_size bytes, filled from ops->params */
+};
+
+/* Inner batches shuffled across steps. */
+struct shuffle {
+    int steps; /* 0: not shuffled */
+    int size;  /* images of a step; 0: as many as there are labels */
+    bool both; /* of support and query, or of the support alone */
 };
 
 /* A method's predictions for the query, on the device. */
@@ -84,9 +91,8 @@ struct method_ops {
     void (*cost)(const struct method *m, const struct batch_shape *shape, double *both,
                  double *hvp);
 
-    /* Inner batches shuffled across steps: how many steps, over support and query
-     * (*both) or the support alone.  NULL or 0: not shuffled. */
-    int (*shuffled)(const struct method *m, bool *both);
+    /* Its inner batches, where they are shuffled across steps.  NULL: they are not. */
+    struct shuffle (*shuffled)(const struct method *m);
 
     /* Whether support and query are one pass even where net.bn does not ask for it: a device
      * then takes tasks of one size at a time.  NULL: they are not. */

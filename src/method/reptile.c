@@ -65,7 +65,7 @@ static void reptile_cost(const struct method *m, const struct batch_shape *shape
                          double *hvp)
 {
     const struct reptile *s = m->state;
-    *both = (double)s->inner.steps * (shape->support + shape->query);
+    *both = s->inner.steps * inner_batch(&s->inner, shape->support + shape->query);
     *hvp = 0;
 }
 
@@ -74,11 +74,14 @@ static const char *reptile_host_only(const struct method *m)
     return inner_host_only(&((const struct reptile *)m->state)->inner);
 }
 
-static int reptile_shuffled(const struct method *m, bool *both)
+static struct shuffle reptile_shuffled(const struct method *m)
 {
-    const struct reptile *s = m->state;
-    *both = true;
-    return s->inner.batching == 1 ? s->inner.steps : 0;
+    return inner_shuffled(&((const struct reptile *)m->state)->inner, true);
+}
+
+static const char *reptile_unfit(const struct method *m)
+{
+    return inner_unfit(&((const struct reptile *)m->state)->inner);
 }
 
 const struct method_ops method_reptile = {
@@ -95,6 +98,7 @@ const struct method_ops method_reptile = {
     .cost = reptile_cost,
     .shuffled = reptile_shuffled,
     .host_only = reptile_host_only,
+    .unfit = reptile_unfit,
 };
 
 const struct method_ops method_fedavg = {
@@ -112,4 +116,5 @@ const struct method_ops method_fedavg = {
     .cost = reptile_cost,
     .shuffled = reptile_shuffled,
     .host_only = reptile_host_only,
+    .unfit = reptile_unfit,
 };

@@ -25,10 +25,16 @@ struct plan {
     size_t rates, count[3], support[2], query[2], both[3], inner[2], total;
 };
 
-static struct plan plan_of(const struct batch_shape *s, int shuffled, bool inner_both)
+/* Images of a task's inner step. */
+static int inner_size(const struct batch_shape *s, struct shuffle shuffled)
+{
+    return shuffled.size ? shuffled.size : shuffled.both ? s->support + s->query : s->support;
+}
+
+static struct plan plan_of(const struct batch_shape *s, struct shuffle shuffled)
 {
     size_t t = (size_t)s->tasks, ns = t * (size_t)s->support, nq = t * (size_t)s->query;
-    size_t ni = (size_t)shuffled * (inner_both ? ns + nq : ns);
+    size_t ni = (size_t)shuffled.steps * t * (size_t)inner_size(s, shuffled);
     size_t at = t * (sizeof(struct adam_rates) / sizeof(int32_t));
     struct plan p = {.rates = 0};
     for (int i = 0; i < 3; i++, at += t)
@@ -46,9 +52,9 @@ static struct plan plan_of(const struct batch_shape *s, int shuffled, bool inner
 }
 
 void task_batch_take(struct task_batch *f, struct worker *worker, const struct batch_shape *s,
-                     int shuffled, bool both, const struct images *images)
+                     struct shuffle shuffled, const struct images *images)
 {
-    struct plan p = plan_of(s, shuffled, both);
+    struct plan p = plan_of(s, shuffled);
     const int32_t *at = arena_take(&worker->mem, p.total * sizeof *at);
     *f = (struct task_batch){.images = images};
     f->support = (struct batch){s->tasks, s->support, NULL};
@@ -64,8 +70,8 @@ void task_batch_take(struct task_batch *f, struct worker *worker, const struct b
     f->both_index = at + p.both[0];
     f->both_label = at + p.both[1];
     f->both_query_label = at + p.both[2];
-    f->inner_index = shuffled ? at + p.inner[0] : NULL;
-    f->inner_label = shuffled ? at + p.inner[1] : NULL;
+    f->inner_index = shuffled.steps ? at + p.inner[0] : NULL;
+    f->inner_label = shuffled.steps ? at + p.inner[1] : NULL;
 }
 
 /* Items into (index, label) at `to`, padded with -1 up to n. */
@@ -112,33 +118,37 @@ static void put_both(int32_t *index, int32_t *label, int32_t *query_label,
         put(index + ns, label + ns, &e->query, n - ns);
 }
 
-/* The released code's inner batches: the indices 0..n*steps-1 mod n, shuffled over
+/* The released code's inner batches: the indices 0..size*steps-1 mod n, shuffled over
  * all steps and cut into steps (meta-blocks, adaptation/maml.py). */
 static void put_shuffled(int32_t *index, int32_t *label, const int32_t *from_index,
-                         const int32_t *from_label, int n, int steps, int tasks, int t,
-                         uint64_t seed, uint64_t id)
+                         const int32_t *from_label, int n, struct shuffle shuffled, int tasks,
+                         int t, uint64_t seed, uint64_t id)
 {
-    int32_t *order = mem_array((size_t)(n * steps), sizeof *order);
+    int steps = shuffled.steps, size = shuffled.size;
+    int32_t *order = mem_array((size_t)(size * steps), sizeof *order);
     struct rng r = rng_make(seed, RNG_INNER, id, 0);
-    for (int i = 0; i < n * steps; i++)
-        order[i] = i % n;
-    rng_shuffle(&r, order, (uint32_t)(n * steps));
+    for (int i = 0; i < size * steps; i++)
+        order[i] = n > 0 ? i % n : -1;
+    rng_shuffle(&r, order, (uint32_t)(size * steps));
     for (int s = 0; s < steps; s++)
-        for (int i = 0; i < n; i++) {
-            size_t to = ((size_t)s * (size_t)tasks + (size_t)t) * (size_t)n + (size_t)i;
-            index[to] = from_index[order[s * n + i]];
-            label[to] = from_label[order[s * n + i]];
+        for (int i = 0; i < size; i++) {
+            size_t to = ((size_t)s * (size_t)tasks + (size_t)t) * (size_t)size + (size_t)i;
+            int from = order[s * size + i];
+            index[to] = from < 0 ? -1 : from_index[from];
+            label[to] = from < 0 ? -1 : from_label[from];
         }
     free(order);
 }
 
 void task_batch_fill(struct task_batch *f, struct worker *worker, const struct batch_shape *s,
-                     int shuffled, bool both, const struct labelled_task *labelled,
+                     struct shuffle shuffled, const struct labelled_task *labelled,
                      const struct run_step *runs, int each)
 {
-    struct plan p = plan_of(s, shuffled, both);
+    struct plan p = plan_of(s, shuffled);
     int32_t *h = mem_array(p.total, sizeof *h);
-    int nb = s->support + s->query, ni = both ? nb : s->support;
+    int nb = s->support + s->query, ni = shuffled.both ? nb : s->support;
+    bool both = shuffled.both;
+    shuffled.size = inner_size(s, shuffled);
     bool equal = true;
     for (int t = 0; t < s->tasks; t++) {
         const struct labelled_task *e = &labelled[t];
@@ -154,7 +164,7 @@ void task_batch_fill(struct task_batch *f, struct worker *worker, const struct b
         put_query(h + p.query[0] + t * s->query, h + p.query[1] + t * s->query, e, s->query,
                   run->leaves_out);
         put_both(b + p.both[0], b + p.both[1], b + p.both[2], e, nb, run->leaves_out);
-        if (shuffled) {
+        if (shuffled.steps) {
             size_t from =
                 both ? p.both[0] + (size_t)(t * nb) : p.support[0] + (size_t)(t * s->support);
             size_t label =

@@ -5,9 +5,9 @@
 #include "method/method.h"
 
 /* Takes the task batch's memory from the worker and says in its batches how large it is.
- * `shuffled` inner steps over `both` or the support (method_ops.shuffled). */
+ * `shuffled`: method_ops.shuffled. */
 void task_batch_take(struct task_batch *f, struct worker *worker, const struct batch_shape *shape,
-                     int shuffled, bool both, const struct images *images);
+                     struct shuffle shuffled, const struct images *images);
 /* What a task batch needs to know of a run. */
 struct run_step {
     uint64_t seed;
@@ -17,7 +17,7 @@ struct run_step {
 /* Fills it with `shape->tasks` labelled tasks, none larger than the shape, of runs that have `each`
  * of them. */
 void task_batch_fill(struct task_batch *f, struct worker *worker, const struct batch_shape *shape,
-                     int shuffled, bool both, const struct labelled_task *labelled,
+                     struct shuffle shuffled, const struct labelled_task *labelled,
                      const struct run_step *runs, int each);
 
 struct batch_shape batch_shape_of(const struct labelled_task *labelled,

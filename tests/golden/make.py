@@ -25,6 +25,7 @@ UNEQUAL = ([0, 0, 1, 2, 2, 2, 3], [0, 1, 2, 3, 4, 4, 1, 0, 3, 2, 4])  # class 4 
 POOL = {"net.downsample": "pool"}
 SECOND = {"first_order": False}
 SUM = {"inner.loss": "sum"}
+ONE_IMAGE = ([2], [0, 1, 2, 3, 4])
 PROX = {"inner.prox": 1.5, "inner.lr": 0.1, "inner.steps": 5}
 EMPIRICAL = {"objective": "empirical"}
 BLEND = {"objective": "blend", "blend_labels": 30}
@@ -84,6 +85,8 @@ CASES = {
     "maml-left-out": case("maml", SMALL, UNEQUAL, **SECOND, **LEFT_OUT, **{"inner.lr": 0.1}),
     "maml-left-out-support": case("maml", SMALL, UNEQUAL, filters=5, **SECOND, **LEFT_OUT,
                                   **{"net.bn": "support"}),
+    "maml-repeated": case("maml", SMALL, ONE_IMAGE, filters=3, **SECOND, **SUM,
+                          **{"inner.batching": "shuffled", "inner.batch": 7}),
     "maml-prox": case("maml", SMALL, UNEQUAL, filters=5, **SECOND, **PROX),
     "maml-prox-running": case("maml", SMALL, UNEQUAL, filters=3, **SECOND, **PROX,
                               **{"net.bn": "running"}),

@@ -21,7 +21,7 @@ DEFAULTS = {
     "net": "conv4", "net.downsample": "stride", "net.bn": "batch", "net.bn_eps": 1e-5,
     "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False, "absent": "origin",
     "inner.steps": 5, "inner.lr": 0.01, "inner.loss": "mean",
-    "inner.prox": 0, "objective": "heldout", "blend_labels": 100,
+    "inner.prox": 0, "inner.batching": "full", "inner.batch": 0, "objective": "heldout", "blend_labels": 100,
 }
 
 
@@ -100,6 +100,9 @@ def trained(p):
 def inner_steps(p, x, y, s, kinks, keep_graph):
     """The weights after the inner loop."""
     fast = dict(p)
+    if s["inner.batch"]:  # the order of repeated images is ours alone, but for a single one
+        assert len(x) == 1
+        x, y = x.expand(s["inner.batch"], *x.shape[1:]), y.expand(s["inner.batch"])
     for _ in range(s["inner.steps"]):
         moved = trained(fast)
         loss = F.cross_entropy(logits(fast, x, s, kinks, len(x)), y, reduction=s["inner.loss"])

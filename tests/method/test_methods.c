@@ -190,6 +190,8 @@ TEST(the_meta_gradient_is_the_slope_of_the_query_loss)
         {"maml", {"first_order=no", "inner.lr=0.5", "net.bn=running", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.03", "net.downsample=pool", NULL}},
         {"maml", {"first_order=no", "inner.lr=0.03", "inner.batching=shuffled", NULL}},
+        {"maml",
+         {"first_order=no", "inner.lr=0.03", "inner.batching=shuffled", "inner.batch=13", NULL}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double error = slope_error(cases[i].method, cases[i].sets);
@@ -502,12 +504,14 @@ TEST(unequal_tasks_together_keep_support_and_query_apart)
     static const int sizes[2][TASKS] = {{2, 6, 6}, {5, 3, 3}};
     static const char *const joint[] = {"joint=yes", NULL};
     static const char *const shuffled[] = {"inner.batching=shuffled", NULL};
+    static const char *const repeated[] = {"inner.batching=shuffled", "inner.batch=20", NULL};
     for (int s = 0; s == 0 || kernels_at(s - 1); s++) {
         if (!together_at(s))
             continue;
         CHECK(shard_error(together_at(s), "protonet", joint, sizes) < 1e-5);
         CHECK(shard_error(together_at(s), "maml", shuffled, sizes) < 1e-5);
         CHECK(shard_error(together_at(s), "reptile", shuffled, sizes) < 1e-5);
+        CHECK(shard_error(together_at(s), "reptile", repeated, sizes) < 1e-5);
     }
 }
 
