@@ -30,6 +30,7 @@ PROX = {"inner.prox": 1.5, "inner.lr": 0.1, "inner.steps": 5}
 EMPIRICAL = {"objective": "empirical"}
 BLEND = {"objective": "blend", "blend_labels": 30}
 LEFT_OUT = {"absent": "left-out"}
+ADAM = {"inner.optimiser": "adam", "inner.eps": 0.01, "inner.steps": 5}  # else a step is the sign of rounding errors
 PRIOR = {"absent": "prior"}
 PRIOR_MEAN = {"absent": "prior-mean"}
 ROWS = {"net": "mlp", "net.hidden": 2, "net.units": 12}
@@ -87,6 +88,10 @@ CASES = {
                                   **{"net.bn": "support"}),
     "maml-repeated": case("maml", SMALL, ONE_IMAGE, filters=3, **SECOND, **SUM,
                           **{"inner.batching": "shuffled", "inner.batch": 7}),
+    "fomaml-adam-mlp": rows("maml", first_order=True, **ADAM, **{"inner.lr": 0.03}),
+    "reptile-adam": case("reptile", SMALL, UNEQUAL, filters=3, **ADAM, **{"inner.lr": 0.01}),
+    "reptile-adam-mlp": rows("reptile", **ADAM, **{"inner.lr": 0.03, "inner.beta1": 0.9}),
+    "reptile-adam-prox-mlp": rows("reptile", **ADAM, **{"inner.lr": 0.03, "inner.prox": 1.5}),
     "maml-prox": case("maml", SMALL, UNEQUAL, filters=5, **SECOND, **PROX),
     "maml-prox-running": case("maml", SMALL, UNEQUAL, filters=3, **SECOND, **PROX,
                               **{"net.bn": "running"}),

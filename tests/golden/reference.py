@@ -21,7 +21,8 @@ DEFAULTS = {
     "net": "conv4", "net.downsample": "stride", "net.bn": "batch", "net.bn_eps": 1e-5,
     "net.filters": 64, "net.hidden": 2, "net.units": 64, "first_order": True, "joint": False, "absent": "origin",
     "inner.steps": 5, "inner.lr": 0.01, "inner.loss": "mean",
-    "inner.prox": 0, "inner.batching": "full", "inner.batch": 0, "objective": "heldout", "blend_labels": 100,
+    "inner.prox": 0, "inner.batching": "full", "inner.batch": 0, "inner.optimiser": "sgd",
+    "inner.beta1": 0, "inner.eps": 1e-8, "objective": "heldout", "blend_labels": 100,
 }
 
 
@@ -97,9 +98,25 @@ def trained(p):
     return {k: v for k, v in p.items() if "running" not in k}
 
 
+class Adam:
+    """torch.optim.Adam on one tensor, from zero moments."""
+
+    def __init__(self, s):
+        self.s, self.weight, self.optimiser = s, None, None
+
+    def step(self, w, g):
+        if self.weight is None:
+            self.weight = w.detach().clone()
+            self.optimiser = torch.optim.Adam([self.weight], lr=self.s["inner.lr"], eps=self.s["inner.eps"],
+                                              betas=(self.s["inner.beta1"], 0.999))
+        self.weight.grad = g
+        self.optimiser.step()
+        return self.weight.detach().clone()
+
+
 def inner_steps(p, x, y, s, kinks, keep_graph):
     """The weights after the inner loop."""
-    fast = dict(p)
+    fast, adam = dict(p), {name: Adam(s) for name in p}
     if s["inner.batch"]:  # the order of repeated images is ours alone, but for a single one
         assert len(x) == 1
         x, y = x.expand(s["inner.batch"], *x.shape[1:]), y.expand(s["inner.batch"])
@@ -109,7 +126,7 @@ def inner_steps(p, x, y, s, kinks, keep_graph):
         loss = loss + s["inner.prox"] / 2 * sum((w - p[n]).square().sum() for n, w in moved.items())
         grads = torch.autograd.grad(loss, list(moved.values()), create_graph=keep_graph)
         for (name, w), g in zip(moved.items(), grads):
-            fast[name] = w - s["inner.lr"] * g
+            fast[name] = w - s["inner.lr"] * g if s["inner.optimiser"] == "sgd" else adam[name].step(w, g)
             if not keep_graph:
                 fast[name] = fast[name].detach().requires_grad_()
     return fast
