@@ -24,6 +24,7 @@ enum rng_purpose {
     RNG_RELABEL,  /* permutations of a task's class labels */
     RNG_RESPLIT,  /* re-splits of a task's support and query */
     RNG_REMIX,    /* tasks made anew of bought points */
+    RNG_REDRAW,   /* other images of a bought task's classes */
 };
 
 struct rng {

@@ -33,6 +33,12 @@ void inner_loop_take(struct inner_loop *w, struct worker *worker, const struct i
     w->start = theta;
     if (s->prox > 0)
         w->apart = vector_take(worker, batch.tasks);
+    w->adam_steps = 0;
+    if (s->optimiser == 1) {
+        w->m = vector_take(worker, batch.tasks);
+        w->v = vector_take(worker, batch.tasks);
+        w->change = vector_take(worker, batch.tasks);
+    }
     for (int i = 0; i < steps; i++) {
         if (i == 0 || keep) {
             pass_take(&w->pass[i], worker, batch, i > 0 && !shuffled ? w->pass[0].x : NULL);
@@ -59,16 +65,49 @@ static void tethered_step(struct inner_loop *w, struct worker *worker, const str
     k->axpy(worker->dev, tasks, len, w->theta[i + 1], w->theta[i], -s->lr, w->grad);
 }
 
+/* One task at a time (inner_host_only): theta(i+1) = theta(i) + change, of Adam; `moved` as below.
+ */
+static void adam_step(struct inner_loop *w, struct worker *worker, const struct inner *s, int i)
+{
+    const struct kernels *k = worker->net->k;
+    size_t len = worker->net->trained, bytes = worker->net->len * k->elem;
+    struct adam adam = {s->lr, s->beta1, 0.999, s->eps};
+    struct adam_rates now = adam_rates(&adam, w->adam_steps + 1);
+    struct vec theta = w->theta[i];
+    pass_backward(&w->pass[i], worker, theta, w->grad);
+    if (s->prox > 0 && w->moved.at) {
+        k->axpy(worker->dev, 1, len, w->grad, w->grad, -s->prox, w->moved);
+    } else if (s->prox > 0) {
+        k->axpy(worker->dev, 1, len, w->apart, theta, -1, w->start);
+        k->axpy(worker->dev, 1, len, w->grad, w->grad, s->prox, w->apart);
+    }
+    if (w->adam_steps++ == 0) {
+        k->zero(worker->dev, w->m.at, bytes);
+        k->zero(worker->dev, w->v.at, bytes);
+    }
+    k->zero(worker->dev, w->change.at, bytes);
+    k->adam(worker->dev, 0, len, w->change.at, w->m.at, w->v.at, w->grad.at, 1, &adam, &now);
+    if (w->moved.at) {
+        k->axpy(worker->dev, 1, len, w->moved, w->moved, -1, w->change);
+        k->axpy(worker->dev, 1, len, w->theta[i + 1], w->theta[0], -1, w->moved);
+    } else {
+        k->axpy(worker->dev, 1, len, w->theta[i + 1], theta, 1, w->change);
+    }
+}
+
 /* theta(i+1) = theta(i) - lr grad; where the way walked is wanted, it is summed up
  * apart and theta(i+1) = theta(0) - moved. */
 static void step_weights(struct inner_loop *w, struct worker *worker, const struct inner *s, int i)
 {
     struct pass *p = &w->pass[i];
     struct vec from = w->theta[w->moved.at ? 0 : i], to = w->theta[i + 1];
-    if (s->prox > 0 && w->moved.at) /* theta(i) - theta(0) = -moved */
+    bool plain = s->optimiser == 0;
+    if (plain && s->prox > 0 && w->moved.at) /* theta(i) - theta(0) = -moved */
         worker->net->k->axpy(worker->dev, p->batch.tasks, worker->net->trained, w->moved, w->moved,
                              -s->lr * s->prox, w->moved);
-    if (s->prox > 0 && !w->moved.at)
+    if (!plain)
+        adam_step(w, worker, s, i);
+    else if (s->prox > 0 && !w->moved.at)
         tethered_step(w, worker, s, i);
     else
         pass_step(p, worker, w->theta[i], w->grad, &(struct descent){to, from, w->moved, s->lr});
@@ -100,7 +139,7 @@ void inner_loop_run(struct inner_loop *w, struct worker *worker, const struct in
 
 const char *inner_host_only(const struct inner *s)
 {
-    return s->prox > 0 ? "inner.prox" : NULL;
+    return s->prox > 0 ? "inner.prox" : s->optimiser == 1 ? "inner.optimiser=adam" : NULL;
 }
 
 struct shuffle inner_shuffled(const struct inner *s, bool both)

@@ -2,7 +2,8 @@
  *   theta(s+1) = theta(s) - lr * gradient(theta(s); images),  s = 0..steps-1
  * With inner.prox the gradient has prox * (theta(s) - theta(0)) added: it is that of the loss
  * plus prox/2 |theta - theta(0)|^2, which keeps what is adapted near where it started
- * (FedProx, Li et al. 2020; Ditto, Li et al. 2021).
+ * (FedProx, Li et al. 2020; Ditto, Li et al. 2021).  With inner.optimiser=adam a step is Adam's
+ * (Nichol et al. 2018 take Reptile's so); its moments are zero where a task begins.
  */
 #ifndef METHOD_INNER_H
 #define METHOD_INNER_H
@@ -14,9 +15,11 @@ enum { INNER_STEPS_MAX = 100 };
 struct inner {
     int steps, test_steps;
     double lr, prox;
-    int loss;     /* 0 mean, 1 sum */
-    int batching; /* 0 full, 1 shuffled */
-    int batch;    /* images of a shuffled step; 0: as many as there are labels */
+    int loss;          /* 0 mean, 1 sum */
+    int batching;      /* 0 full, 1 shuffled */
+    int batch;         /* images of a shuffled step; 0: as many as there are labels */
+    int optimiser;     /* 0 sgd, 1 adam */
+    double beta1, eps; /* Adam's; its second decay is 0.999 */
 };
 
 /* Rows for a method's param table, whose state has `struct inner inner`. */
@@ -29,6 +32,12 @@ struct inner {
                        "how strongly adapted weights are pulled back to the meta-learned ones"),   \
         PARAM_CHOICE_ROW(type, inner.loss, "inner.loss", "mean|sum", 0,                            \
                          "the inner loss: mean or sum over the labelled images"),                  \
+        PARAM_CHOICE_ROW(type, inner.optimiser, "inner.optimiser", "sgd|adam", 0,                  \
+                         "how inner steps use the gradient: plain descent, or Adam that begins "   \
+                         "anew in each task"),                                                     \
+        PARAM_REAL_ROW(type, inner.beta1, "inner.beta1", 0, 0, 0.999999, "adam: its first decay"), \
+        PARAM_REAL_ROW(type, inner.eps, "inner.eps", 1e-8, 0, 1,                                   \
+                       "adam: epsilon, outside the root"),                                         \
         PARAM_CHOICE_ROW(type, inner.batching, "inner.batching", "full|shuffled", 0,               \
                          "every step sees all images, or images shuffled across the steps"),       \
         PARAM_INT_ROW(type, inner.batch, "inner.batch", 0, 0, 1e6,                                 \
@@ -45,6 +54,8 @@ struct inner_loop {
     int weights;                           /* vectors among them; later steps take turns */
     struct vec grad;
     struct vec start, apart; /* with prox: where it started, and room for the distance to it */
+    struct vec m, v, change; /* with Adam: its moments, and a step */
+    int adam_steps;          /* taken so far */
     struct vec moved; /* at NULL: not wanted; else zeros at first, theta(0) - theta(s) at last */
     const int32_t *index, *label; /* (tasks, n), or (steps, tasks, size) if `shuffled` */
     bool keep, shuffled;

@@ -204,6 +204,10 @@ static const char *maml_host_only(const struct method *m)
 static const char *maml_unfit(const struct method *m)
 {
     const struct maml *s = m->state;
+    if (s->inner.optimiser == 1 && !s->first_order)
+        return "second derivatives are of plain inner steps, and inner.optimiser=adam takes "
+               "others: "
+               "set method.first_order=yes, or inner.optimiser=sgd";
     return s->objective == BLEND && s->inner.batching == 1
                ? "method.objective=blend adapts twice, to other labels each time, and "
                  "inner.batching=shuffled is for one: use inner.batching=full"

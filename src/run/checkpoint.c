@@ -88,7 +88,7 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
         tensors_release(&model);
         return err;
     }
-    struct safetensor *out = mem_array((size_t)(model.n + training.n + t->best.n + 5), sizeof *out);
+    struct safetensor *out = mem_array((size_t)(model.n + training.n + t->best.n + 6), sizeof *out);
     int n = tensors_list(&model, "", out, 0);
     n = tensors_list(&training, "@", out, n);
     n = tensors_list(&t->best, "@best/", out, n);
@@ -115,6 +115,8 @@ static int write_state(struct trainer *t, const int64_t counters[COUNTERS], cons
     out[n++] = vector_of("@labels", DTYPE_I64, SUMS, sums);
     if (seen)
         out[n++] = vector_of("@seen", DTYPE_U8, items, seen);
+    if (t->redraw.shown)
+        out[n++] = vector_of("@shown", DTYPE_U8, tasks_dataset(t->tasks)->items, t->redraw.shown);
     path_of(path, t->folder, "checkpoint.safetensors");
     int n_meta = 0;
     struct safetensors_pair *meta = settings_pairs(t->settings, &n_meta);
@@ -438,6 +440,10 @@ static int read_state(struct trainer *t, const char *path)
         err = read_history(t, f, counters, reals[1]);
     if (!err)
         err = read_collection(t, f, counters, reals[0]);
+    if (!err && t->setup->train.redraw && counters[C_STEP] > 0)
+        err = get(f, "@shown", DTYPE_U8, tasks_dataset(t->tasks)->items, &a);
+    if (!err && t->setup->train.redraw && counters[C_STEP] > 0)
+        err = redraw_restore(&t->redraw, t->tasks, a->data);
     if (!err) {
         t->step = counters[C_STEP];
         t->asked = counters[C_ASKED];

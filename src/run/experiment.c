@@ -119,6 +119,24 @@ static int check_remix(const struct experiment *x)
     return 0;
 }
 
+/* Images that nobody paid for are shown, and that is what is studied: not beside options that
+ * keep to what was bought. */
+static int check_redraw(const struct experiment *x)
+{
+    if (tasks_are_users(x->train))
+        return fail(METE_EINVAL,
+                    "train.redraw: a task of %s is a person, whose points stay theirs; leave it at "
+                    "no",
+                    x->bench.dataset);
+    if (x->setup.train.remix || x->setup.train.resplit)
+        return fail(METE_EINVAL, "train.redraw shows images that were not bought, and train.remix "
+                                 "and train.resplit reuse those that were: set one of them");
+    if (x->bench.budget == 0 && x->setup.budget.labels == 0)
+        return fail(METE_EINVAL, "train.redraw is about tasks that were bought: without a budget "
+                                 "each is used once; leave it at no");
+    return 0;
+}
+
 int experiment_open_tasks(struct experiment *x)
 {
     int err = parse_shots(x);
@@ -159,6 +177,8 @@ int experiment_open_tasks(struct experiment *x)
                                 "are not paid for; set budget.charge=support+query");
     if (!err && x->setup.train.remix)
         err = check_remix(x);
+    if (!err && x->setup.train.redraw)
+        err = check_redraw(x);
     if (!err)
         err = open_judged(x, x->setup.train.val_shots, &x->val);
     if (!err)
@@ -397,7 +417,7 @@ static void gather(const struct experiment *x, const struct trainer *t, struct r
     out->all.labels = totals.labels;
     out->all.cost = money_labels(totals.spent);
     memcpy(out->all.kinds, totals.kinds, sizeof totals.kinds);
-    out->all.unique = totals.unique;
+    out->all.unique = x->setup.train.redraw ? t->redraw.n_shown : totals.unique;
     out->all.unique_validation = totals.unique_validation;
     out->all.checkpoints = out->checkpoints;
     out->all.n_checkpoints = t->n_history;

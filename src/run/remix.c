@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The class of each item that was bought, -1 for all others: what the labels of the tasks say,
- * whose classes are drawn again. */
-static int bought_classes(const struct collection *bought, const struct tasks *tasks, int32_t *of)
+int bought_classes(const struct collection *bought, const struct tasks *tasks, int32_t *of)
 {
     struct task task = {0};
     int err = 0;

@@ -18,6 +18,10 @@ struct remix {
     int32_t *space; /* of a meta-batch: items, then their labels */
 };
 
+/* The class of each item that was bought, -1 for all others: what the labels of the tasks say,
+ * whose classes are drawn again. */
+int bought_classes(const struct collection *bought, const struct tasks *tasks, int32_t *of);
+
 /* Task number `id` of `n` goes to labelled[i]: as many support and query points of each class as
  * the benchmark asks for, keyed by (seed, step, i).  *made is 0, and nothing is changed, as long
  * as fewer than `ways` classes have so many points. */

@@ -23,6 +23,9 @@ static const struct param train_params[] = {
                    "re-split support and query of a task each time it is used; costs no label"),
     PARAM_BOOL_ROW(struct train_settings, remix, "remix", 0,
                    "make tasks anew of all bought points, by their class names; costs no label"),
+    PARAM_BOOL_ROW(struct train_settings, redraw, "redraw", 0,
+                   "show other images of a task's classes each time it is used, bought or not: "
+                   "unbounded supervision"),
     PARAM_INT_ROW(struct train_settings, validate_every, "validate_every", 100, 1, 1e8,
                   "meta-updates between validations; a checkpoint follows each"),
     PARAM_INT_ROW(

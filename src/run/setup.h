@@ -14,7 +14,7 @@
 
 struct train_settings {
     int steps, meta_batch, groups, reuse; /* reuse: 0 epochs, 1 draw */
-    bool relabel, resplit, remix;
+    bool relabel, resplit, remix, redraw;
     int validate_every, patience, val_tasks, val_shots;
 };
 

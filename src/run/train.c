@@ -13,6 +13,7 @@ void trainer_release(struct trainer *t)
 {
     collection_release(&t->bought);
     remix_release(&t->remix);
+    redraw_release(&t->redraw);
     free(t->history);
     tensors_release(&t->best);
     free(t->labels);
@@ -94,6 +95,8 @@ static int update(struct trainer *t, struct labelled_task *labelled, struct epis
         n = collection_draw(&t->bought, (enum reuse)t->setup->train.reuse, t->seed, t->step, batch,
                             labelled);
     }
+    if (!err && t->setup->train.redraw)
+        err = redraw_items(&t->redraw, &t->bought, t->tasks, t->seed, labelled, n);
     if (!err && t->setup->train.relabel)
         tasks_relabel(labelled, n, tasks_ways(t->tasks), t->seed, &t->labels);
     if (!err && t->setup->train.resplit)

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "run/collection.h"
 #include "run/evaluate.h"
+#include "run/redraw.h"
 #include "run/remix.h"
 #include "run/setup.h"
 
@@ -29,6 +30,7 @@ struct trainer {
     int32_t *labels; /* of a meta-batch with permuted class labels */
     int32_t *items;  /* of one whose support and query are re-split */
     struct remix remix;
+    struct redraw redraw;
     int64_t step;  /* meta-updates done */
     int64_t asked; /* tasks asked for so far */
     bool unusable; /* the checkpoint was no good */

@@ -36,7 +36,9 @@ static void draw_class(const struct tasks *t, struct task *task, int klass, stru
     int n = (int)index_size(&t->of, klass), kept = 0;
     const int32_t *item = index_items_of(&t->of, klass);
     int32_t *query = task->query + task->n_query, *pool = task->pool + task->n_pool;
-    rng_choose(r, (uint32_t)n, (uint32_t)t->query, query);
+    struct rng of_class = rng_make(t->seed, RNG_TASK, (uint64_t)klass, TASK_QUERY);
+    bool fixed = t->query_fixed && task->part == SPLIT_TRAIN;
+    rng_choose(fixed ? &of_class : r, (uint32_t)n, (uint32_t)t->query, query);
     memcpy(pool, item, (size_t)n * sizeof *pool);
     for (int i = 0; i < t->query; i++) {
         pool[query[i]] = -1;

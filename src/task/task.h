@@ -28,6 +28,7 @@ struct task_settings {
     int folds, fold; /* folds 0: none; fold: 1..folds, 0 is the first */
     int shots;       /* 0: those of the benchmark's name */
     int query;       /* items per class; 0: 1 for a few-shot task, all there are of a user */
+    int query_is;    /* 0 drawn for each task, 1 of each class the same in all training tasks */
     int pool;        /* unlabelled items per class; 0: the whole rest */
     int kind;        /* enum task_kind */
     int cap;         /* enum task_cap */
@@ -60,6 +61,8 @@ int64_t tasks_count(const struct tasks *t, int part);
 int tasks_ask(struct tasks *t, int labels);
 /* Leaves a part the first n users of its order. */
 void tasks_limit(struct tasks *t, int part, int n);
+/* All items of a class, whether bought or not. */
+const int32_t *tasks_class_items(const struct tasks *t, int klass, int *n);
 /* The most a task of any part can hold, for planning memory. */
 int tasks_max_pool(const struct tasks *t);
 int tasks_max_query(const struct tasks *t);

@@ -28,6 +28,9 @@ const struct param task_params[] = {
     PARAM_INT_ROW(S, query, "task.query", 0, 0, 1e6,
                   "query items per class of a training task; 0: 1 of a few-shot task, all that a "
                   "user has"),
+    PARAM_CHOICE_ROW(S, query_is, "task.query_items", "drawn|fixed", 0,
+                     "query items of a few-shot training task: drawn for it, or those of a class "
+                     "the same in all tasks"),
     PARAM_INT_ROW(S, pool, "task.pool", 0, 0, 1e6,
                   "unlabelled items per class of a few-shot task; 0: all the others"),
     PARAM_CHOICE_ROW(S, kind, "task.kind", "auto|classes|users", TASK_AUTO,
@@ -74,6 +77,12 @@ int tasks_shots(const struct tasks *t)
 int64_t tasks_count(const struct tasks *t, int part)
 {
     return t->split.users ? t->n_open[part] : INT64_MAX;
+}
+
+const int32_t *tasks_class_items(const struct tasks *t, int klass, int *n)
+{
+    *n = (int)index_size(&t->of, klass);
+    return index_items_of(&t->of, klass);
 }
 
 int tasks_max_pool(const struct tasks *t)
@@ -232,6 +241,13 @@ static int set_ways(struct tasks *t, const struct bench *b, const struct task_se
     t->shots = s->shots ? s->shots : b->shots;
     t->query = s->query || users ? s->query : 1;
     t->pool_cap = s->pool;
+    t->query_fixed = s->query_is == 1;
+    if (users && t->query_fixed)
+        return fail(
+            METE_EINVAL,
+            "task.query_items=fixed: the query of a user of %s is the same anyway; leave it "
+            "at drawn",
+            d->name);
     t->cap = s->cap;
     return 0;
 }

@@ -5,7 +5,7 @@
 #include "task/task.h"
 
 /* The second number of the streams of RNG_TASK: the part, plus what is drawn. */
-enum { TASK_DRAW = 0, TASK_POOL = 4, TASK_ORDER = 8 };
+enum { TASK_DRAW = 0, TASK_POOL = 4, TASK_ORDER = 8, TASK_QUERY = 12 };
 
 struct item_index { /* items listed by class or user */
     int64_t *start; /* (keys + 1) */
@@ -27,6 +27,7 @@ struct tasks {
     uint64_t seed;
     struct split split;
     int ways, shots, query, pool_cap, cap;
+    bool query_fixed;           /* of a class the same query items in all training tasks */
     int labels;                 /* of a support in all; 0: by shots */
     struct item_index of;       /* by class, or by user: the pool's items first */
     int *n_query;               /* (users) items at the end that are query */
