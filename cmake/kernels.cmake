@@ -4,6 +4,11 @@ file(GLOB cpu_sources CONFIGURE_DEPENDS src/kernel/cpu/*.c)
 list(FILTER cpu_sources EXCLUDE REGEX "/cpu_choose\\.c$")
 target_sources(mete_lib PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src/kernel/cpu/cpu_choose.c)
 
+if(METE_CORE_ONLY) # the reference loops are the specification, and there for all shapes: small before fast
+  file(GLOB ref_sources CONFIGURE_DEPENDS src/kernel/ref/*.c)
+  set_source_files_properties(${ref_sources} PROPERTIES COMPILE_OPTIONS -O2)
+endif()
+
 if(NOT cpu_sources)
   return()
 endif()

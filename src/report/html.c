@@ -2,16 +2,7 @@
 #include "report/page.h"
 #include "store/store_sql.h"
 
-#ifdef METE_HAVE_SQLITE
-#include "base/error.h"
-#include "base/memory.h"
-
-#include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { LONG_TEXT = 48 }; /* bytes; longer cells may break into lines */
 
 void html_add(struct text *t, const char *s)
 {
@@ -25,6 +16,16 @@ void html_add(struct text *t, const char *s)
             text_add(t, names[strchr(special, *s++) - special]);
     }
 }
+
+#ifdef METE_HAVE_SQLITE
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { LONG_TEXT = 48 }; /* bytes; longer cells may break into lines */
 
 void page_section(struct page *p, const char *id, const char *title, const char *intro)
 {
