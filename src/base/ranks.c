@@ -109,6 +109,11 @@ bool ranks_lost(void)
     return job.lost;
 }
 
+void ranks_abandon(void)
+{
+    job.lost = true;
+}
+
 double ranks_timeout(void)
 {
     return job.timeout;

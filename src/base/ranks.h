@@ -39,6 +39,7 @@ int ranks_threads(void);
 const char *ranks_name(const struct ranks *r, int i, char out[160]);
 /* Whether a rank of the job was given up, and the sentence of it. */
 bool ranks_lost(void);
+void ranks_abandon(void); /* others compute in vain: they are not waited for */
 
 double ranks_timeout(void); /* seconds; 0: none */
 void ranks_set_timeout(double seconds);

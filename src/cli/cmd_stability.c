@@ -8,7 +8,7 @@
 struct values {
     struct study_values study; /* first: its options are at the same places */
     const char *method;
-    int removals, fresh;
+    int removals, fresh, rank_timeout;
     double max_loss, delta;
     bool json;
 };
@@ -25,6 +25,7 @@ static const struct option options[] = {
                 "every loss that is compared is clipped to M (default 4)"),
     OPTION_REAL(struct values, delta, "--delta", "D",
                 "the bounds hold with probability 1 - D (default 0.05)"),
+    OPTION_COUNT(struct values, rank_timeout, "--rank-timeout", RANK_TIMEOUT_HELP),
     OPTION_FLAG(struct values, json, "--json", "print the result as one JSON object"),
     {0},
 };
@@ -179,7 +180,8 @@ static int run(const struct command *self, int argc, char **argv)
                        .removals = o.removals,
                        .fresh = o.fresh,
                        .max_loss = o.max_loss,
-                       .delta = o.delta};
+                       .delta = o.delta,
+                       .rank_timeout = RANK_TIMEOUT};
     struct text_list words = {0};
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
@@ -190,6 +192,7 @@ static int run(const struct command *self, int argc, char **argv)
     o.fresh = v.fresh;
     o.max_loss = v.max_loss;
     o.delta = v.delta;
+    mete_ranks_timeout(v.rank_timeout);
     err = mete_stability(&o, &r);
     if (err)
         return cli_failed(err);

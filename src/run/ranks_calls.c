@@ -150,6 +150,14 @@ void predictions_free(struct predicted *p, int n)
 
 /* ---- answers ---- */
 
+int ranks_other_content(const char *name, const char *here, const char *there)
+{
+    return fail(METE_EDEVICE,
+                "the dataset %s holds something else than on the first rank (%s, not %s); copy it "
+                "anew",
+                name, here, there);
+}
+
 int reply_send(struct ranks *team, int code, const struct message *more)
 {
     struct verdict v = verdict_of(code);

@@ -21,6 +21,7 @@ enum ranks_call {
     CALL_TEAMS, /* work for a suite (sweep_ranks.c), until … */
     CALL_RUN,
     CALL_LEAVE, /* … this */
+    CALL_STUDY, /* a share of mete_stability() */
 };
 
 /* What the root of a team says of its run. */
@@ -52,6 +53,9 @@ int wants_of(const struct predicted *p, int task);
 struct predicted predictions_new(const struct learner *l, int n, const struct items *query,
                                  const uint8_t *wants, bool clusters);
 void predictions_free(struct predicted *p, int n);
+
+/* Refuses a dataset that holds something else than rank 0's. */
+int ranks_other_content(const char *name, const char *here, const char *there);
 
 /* An answer of a rank to the root: a verdict, and what comes with it. */
 int reply_send(struct ranks *team, int code, const struct message *more);

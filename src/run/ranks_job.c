@@ -50,7 +50,7 @@ void mete_ranks_timeout(double seconds)
 }
 
 /* What the world's root asks for, until it ends the job. */
-static int serve(struct shelf *shelf, ranks_kind_fn *find_kind)
+static int serve(struct shelf *shelf, const struct ranks_server *server)
 {
     struct ranks *world = ranks_world();
     struct message m = {0};
@@ -63,7 +63,9 @@ static int serve(struct shelf *shelf, ranks_kind_fn *find_kind)
         if (call == CALL_OPEN)
             err = ranks_learner_serve(world, &m, shelf);
         else if (call == CALL_TEAMS)
-            err = ranks_teams_serve(&m, shelf, find_kind);
+            err = ranks_teams_serve(&m, shelf, server->find_kind);
+        else if (call == CALL_STUDY)
+            err = server->study(&m);
         else
             err = fail(METE_EFORMAT, "the first rank asked for something unknown (%d)", call);
     }
@@ -71,13 +73,13 @@ static int serve(struct shelf *shelf, ranks_kind_fn *find_kind)
     return err;
 }
 
-int ranks_serve(ranks_kind_fn *find_kind)
+int ranks_serve(const struct ranks_server *server)
 {
     NUMBER_LOCALE;
     struct shelf *shelf = NULL;
     int err = shelf_open(&shelf);
     if (!err)
-        err = serve(shelf, find_kind);
+        err = serve(shelf, server);
     shelf_close(shelf);
     return err;
 }

@@ -33,10 +33,7 @@ static int find_data(struct shelf *shelf, const char *name, const char *content,
     if (!err)
         err = shelf_content(shelf, name, here);
     if (!err && strcmp(here, content) != 0)
-        err = fail(METE_EINVAL,
-                   "the dataset %s holds something else than on the first rank (%s, not %s); copy "
-                   "it anew",
-                   name, here, content);
+        err = ranks_other_content(name, here, content);
     return err;
 }
 

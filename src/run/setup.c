@@ -128,7 +128,7 @@ int setup_engine(const struct setup *s, const char *device, int threads, struct 
         .net_settings = s->net_state,
         .method = &s->method,
         .outer = s->outer,
-        .device = {.full_fp32 = s->device.precision == 1},
+        .device = {.full_fp32 = s->device.precision == 1, .index = ranks_on_host()},
         .meta_batch = s->train.meta_batch,
         .groups = s->train.groups,
     };
@@ -152,8 +152,6 @@ int setup_learner(const struct setup *s, const struct learner_spec *spec,
     engine.seed = spec->seed;
     engine.lockstep_set = lockstep_set;
     engine.ranks = spec->ranks;
-    if (ranks_world())
-        engine.device.index = ranks_on_host();
     err = engine_open(&e, &engine);
     if (!err)
         *out = engine_learner(e);

@@ -5,6 +5,7 @@
  */
 #include "theory/bound.h"
 #include "theory/curvature.h"
+#include "theory/outer.h"
 #include "theory/stability.h"
 
 #include "base/error.h"
@@ -73,37 +74,6 @@ static int measure_gap(const struct field *f, struct engine *e, struct mete_stab
     }
     free(trained);
     return err;
-}
-
-/* ---- beta', a task left out ---- */
-
-static int outer_risks(void *user, int without, double *risk)
-{
-    const struct field *f = user;
-    struct engine *e = NULL;
-    int err = field_train(f, without, NULL, NULL, &e);
-    if (!err)
-        err = field_risks(f, e, f->fresh, f->n_fresh, field_objective(f), risk);
-    engine_close(e);
-    return err;
-}
-
-static int measure_outer(struct field *f, const struct mete_study *o, struct mete_stability *out)
-{
-    struct stability s;
-    struct stability_problem p = {.user = f,
-                                  .items = f->n,
-                                  .probes = f->n_fresh,
-                                  .max_loss = f->max_loss,
-                                  .risks = outer_risks,
-                                  .what = "leaving out a task"};
-    int err = stability_measure(&s, &p, o->removals, o->seed);
-    if (err)
-        return err;
-    out->outer_beta = (struct mete_measured){s.largest, s.mean.mean, s.mean.half};
-    out->removals = s.removals;
-    out->exceeding = s.exceeding;
-    return 0;
 }
 
 /* ---- beta, a point of a task left out ---- */
@@ -207,7 +177,8 @@ static int check_study(const struct mete_study *o)
     return 0;
 }
 
-static int measure(struct field *f, const struct mete_study *o, struct mete_stability *r)
+static int measure(struct field *f, const struct mete_study *o, struct ranks *ranks,
+                   struct mete_stability *r)
 {
     struct engine *e = NULL;
     struct curvature c;
@@ -219,14 +190,16 @@ static int measure(struct field *f, const struct mete_study *o, struct mete_stab
                                  .fresh = f->n_fresh,
                                  .max_loss = f->max_loss,
                                  .delta = o->delta};
-    int err = train_and_watch(f, o->probed, &e, &c);
+    int err = outer_call(f, o, ranks);
+    if (!err)
+        err = train_and_watch(f, o->probed, &e, &c);
     if (!err)
         err = measure_gap(f, e, r);
     if (!err)
         err = measure_inner(f, e, o, r);
     engine_close(e);
     if (!err)
-        err = measure_outer(f, o, r);
+        err = outer_measure(f, o, ranks, r);
     if (err)
         return err;
     r->outer_l = c.outer_l;
@@ -236,7 +209,7 @@ static int measure(struct field *f, const struct mete_study *o, struct mete_stab
     return predict(f, o, &c, r);
 }
 
-int mete_stability(const struct mete_study *o, struct mete_stability *out)
+int stability_study(const struct mete_study *o, struct ranks *ranks, struct mete_stability *out)
 {
     NUMBER_LOCALE;
     struct field f;
@@ -247,9 +220,20 @@ int mete_stability(const struct mete_study *o, struct mete_stability *out)
     err = field_open(&f, o);
     if (err)
         return err;
-    err = measure(&f, o, &r);
+    err = measure(&f, o, ranks, &r);
+    if (err && ranks_shared(ranks))
+        ranks_abandon(); /* the others are at it still */
     field_close(&f);
     if (!err)
         *out = r;
     return err;
+}
+
+int mete_stability(const struct mete_study *o, struct mete_stability *out)
+{
+    struct ranks *ranks = ranks_world();
+    struct mete_study own = *o;
+    if (ranks && !own.threads)
+        own.threads = ranks_threads();
+    return stability_study(&own, ranks, out);
 }

@@ -5,6 +5,7 @@
  * mete_drift(), whose numbers go to the database as measures.
  */
 #include "run/ranks_job.h"
+#include "theory/outer.h"
 
 #include "mete_theory.h"
 #include "base/error.h"
@@ -268,7 +269,7 @@ static int stability_run(const struct settings *s, struct shelf *shelf,
     if (err)
         return err;
     struct mete_study study = study_of(s, &t, o);
-    err = mete_stability(&study, &r);
+    err = stability_study(&study, NULL, &r);
     study_release(&study);
     if (err)
         return err;
@@ -369,5 +370,5 @@ int mete_run(const struct mete_run_options *o)
 
 int mete_ranks_serve(void)
 {
-    return ranks_serve(find_kind);
+    return ranks_serve(&(struct ranks_server){find_kind, outer_serve});
 }

@@ -48,6 +48,14 @@ WRAP
 chmod +x "$tmp/other"
 said "has another instruction set than rank 0" mpi_run 2 "$tmp/other" "$METE" train glyphs:5w-1s@200 $small -o "$tmp/x"
 
+# a study, whose models are trained by all
+study="glyphs:5w-1s --tasks 6 --fresh 10 --removals 4 --method reptile --set net.filters=4 --set train.steps=6 --threads 1"
+ok "a study" "$METE" stability $study --json
+cp "$tmp/out" "$tmp/alone"
+ok "over three ranks" mpi_run 3 "$METE" stability $study --json
+cp "$tmp/out" "$tmp/shared"
+ok "says the same" cmp "$tmp/shared" "$tmp/alone"
+
 # a suite: runs to ranks, or to teams of two; a rank that is killed gives its run back
 . "$(dirname "$0")/same_results.sh.inc"
 suite="tests/suites/tiny.yaml --only method=maml --only labels=random"
