@@ -3,10 +3,16 @@
 
 #include <stdint.h>
 
+/* Rounded up, so that rank 0 has group 0, where the sum ends, also where groups are fewer. */
+static int first_group(int groups, int rank, int ranks)
+{
+    return (int)(((int64_t)groups * rank + ranks - 1) / ranks);
+}
+
 struct groups groups_of_rank(int groups, int rank, int ranks)
 {
-    return (struct groups){groups, (int)((int64_t)groups * rank / ranks),
-                           (int)((int64_t)groups * (rank + 1) / ranks)};
+    return (struct groups){groups, first_group(groups, rank, ranks),
+                           first_group(groups, rank + 1, ranks)};
 }
 
 struct task_range group_tasks(int groups, int tasks, int group)
@@ -18,7 +24,7 @@ struct task_range group_tasks(int groups, int tasks, int group)
 /* The rank r with groups * r / ranks <= group < groups * (r + 1) / ranks. */
 static int rank_of(int groups, int ranks, int group)
 {
-    return (int)((((int64_t)group + 1) * ranks - 1) / groups);
+    return (int)((int64_t)group * ranks / groups);
 }
 
 int group_merges(int groups, int rank, int ranks, struct merge *out)

@@ -1,8 +1,9 @@
 /* groups.h - how the groups of a meta-batch are added up: along one binary tree, whoever has them.
  *
  * Group g + gap is added to group g, for gap 1, 2, 4, … and every g that 2 gap divides.  Ranks have
- * contiguous groups each.  Where the two of a pair are on two ranks, the sum of the second crosses
- * over.  So the sum is bitwise the same for any number of ranks.
+ * contiguous groups each, and rank 0 has group 0, which gets the sum.  Where the two of a pair are
+ * on two ranks, the sum of the second crosses over.  So the sum is bitwise the same for any number
+ * of ranks.
  */
 #ifndef METHOD_GROUPS_H
 #define METHOD_GROUPS_H
