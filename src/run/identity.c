@@ -1,10 +1,12 @@
 /* identity.c - settings in a file's header, and how they differ from those at hand. */
 #include "run/identity.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct safetensors_pair *settings_pairs(const struct settings *s, int *n)
 {
@@ -66,4 +68,28 @@ bool identity_differs(const struct settings *s, const struct safetensors *f,
         found++;
     }
     return found > 0;
+}
+
+int identity_check_folder(const struct settings *s, const char *folder)
+{
+    static const char *const models[] = {"best", "last"};
+    char *checkpoint = mem_print("%s/checkpoint.safetensors", folder), what[IDENTITY_TEXT_SIZE];
+    int err = 0;
+    for (int i = 0; i < 2 && access(checkpoint, F_OK) != 0 && !err; i++) {
+        struct safetensors *f = NULL;
+        char *path = mem_print("%s/%s.safetensors", folder, models[i]);
+        if (access(path, F_OK) == 0)
+            err = safetensors_open(&f, path);
+        if (err == METE_EFORMAT) /* a damaged model is nobody's */
+            err = 0;
+        if (f && identity_differs(s, f, what))
+            err = fail(METE_EINVAL,
+                       "%s holds the models of another run: %s; give another folder, or remove "
+                       "that one to train anew",
+                       folder, what);
+        safetensors_close(f);
+        free(path);
+    }
+    free(checkpoint);
+    return err;
 }

@@ -17,4 +17,8 @@ enum { IDENTITY_TEXT_SIZE = 1024 };
 bool identity_differs(const struct settings *s, const struct safetensors *f,
                       char text[IDENTITY_TEXT_SIZE]);
 
+/* METE_EINVAL where the folder holds the models of another run that has ended.  Where there is a
+ * checkpoint, too, that decides (checkpoint.h). */
+int identity_check_folder(const struct settings *s, const char *folder);
+
 #endif

@@ -1,4 +1,5 @@
 /* single.c - mete train and mete eval: one run, one model. */
+#include "run/identity.h"
 #include "run/single.h"
 #include "run/evaluate.h"
 #include "run/sweep.h"
@@ -118,7 +119,9 @@ static int train_in(const char *folder, const struct settings *s, struct shelf *
                                    .progress = how->progress,
                                    .model = how->model,
                                    .user = how->user};
-    int err = folder ? file_make_folder(folder) : 0;
+    int err = folder ? identity_check_folder(s, folder) : 0;
+    if (!err && folder)
+        err = file_make_folder(folder);
     if (!err)
         err = experiment_run(s, shelf, &x, out);
     if (err)

@@ -73,6 +73,20 @@ ok "the very run goes on" resumed "$tmp/k" cups:3w-1s@60 --method reptile
 ok "undisturbed" resumed "$tmp/whole" cups:3w-1s@60 --method reptile
 ok "to the same bytes" cmp "$tmp/k/last.safetensors" "$tmp/whole/last.safetensors"
 
+# ---- a folder in which another run has ended ----
+cp -r "$tmp/k" "$tmp/kept.ended"
+refuses "over another seed" 2 "holds the models of another run: seed is 1 there and 2 here" \
+    resumed "$tmp/k" cups:3w-1s@60 --method reptile --seed 2
+refuses "over another method" 2 "method is reptile there and fedavg here; give another folder" \
+    resumed "$tmp/k" cups:3w-1s@60 --method fedavg
+import other
+refuses "over another data set of the same name" 2 "the content of cups is not what it was" \
+    resumed "$tmp/k" cups:3w-1s@60 --method reptile
+import cups
+ok "what ended there is left alone" diff -r "$tmp/k" "$tmp/kept.ended"
+ok "the very run may be made again" resumed "$tmp/k" cups:3w-1s@60 --method reptile
+ok "with the same model" cmp "$tmp/k/best.safetensors" "$tmp/kept.ended/best.safetensors"
+
 # the content of a file that a setting names
 mkdir "$tmp/split"
 part() { for ((c = $1; c <= $2; c++)); do printf 'cup%02d\n' $c; done; }

@@ -24,7 +24,7 @@ ok "free labels of users" train $users:1s@60 --set budget.cost=0 --set data.spli
 same "each is asked once" "20 tasks" "$(grep -o '[0-9]* tasks' "$tmp/err")"
 ok "more money than users have labels" train $users:1s@5000 --set budget.unit=unique --set data.split=20/8/8 -o "$tmp/all-users"
 all=$(grep -o 'charged [0-9]*' "$tmp/err")
-ok "ends when all is bought" train $users:1s@4000 --set budget.unit=unique --set data.split=20/8/8 -o "$tmp/all-users"
+ok "ends when all is bought" train $users:1s@4000 --set budget.unit=unique --set data.split=20/8/8 -o "$tmp/all-users-less"
 same "which costs what it costs" "$all" "$(grep -o 'charged [0-9]*' "$tmp/err")"
 
 # ---- what is printed ----

@@ -108,7 +108,7 @@ done; done >"$tmp/rows"
 { echo u,y,a,b; cat "$tmp/rows"; echo one,c0,1.5,2; echo late,c9,1,2; echo late,c9,2,2; echo late,c9,3,1; } >"$tmp/odd.csv"
 { echo u,y,a,b,part; sed 's/$/,train/' "$tmp/rows"; } >"$tmp/parts.csv"
 sed 's/,c[0-9]*,/,,/' "$tmp/odd.csv" >"$tmp/none.csv"
-train_odd() { "$METE" train "$tmp/$1:1s@200" --net mlp --set net.units=8 --set train.steps=3 --set test.shots=1 "${@:2}" -o "$tmp/odd-run"; }
+train_odd() { rm -rf "$tmp/odd-run"; "$METE" train "$tmp/$1:1s@200" --net mlp --set net.units=8 --set train.steps=3 --set test.shots=1 "${@:2}" -o "$tmp/odd-run"; }
 ok "a table of odd people" "$METE" data import table "$tmp/odd.csv" --label y --user u -o "$tmp/odd"
 for method in protonet maml tuned; do
     ok "$method on odd people" train_odd odd --method $method --set data.folds=6

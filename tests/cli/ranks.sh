@@ -21,6 +21,7 @@ trained() { # FOLDER COMMAND...: the bytes of a run
     all_of "$tmp/$folder"
 }
 for what in "glyphs:5w-1s@200 --method maml --labels active" "glyphs-users:users=30:2s@120 --method protonet --labels kcenter"; do
+    rm -rf "$tmp/one"
     one=$(trained one "$METE" train $what $small --threads 1)
     two=$(trained two mpi_run 2 "$METE" train $what $small --threads 1)
     same "two ranks: $what" "$one" "$two"
