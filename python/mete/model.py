@@ -239,8 +239,9 @@ class Model:
         with self._lock:
             own = self.state_dict()
             new = {name: np.ascontiguousarray(a, np.float32) for name, a in state.items()}
-            for name in own.keys() ^ new.keys():
-                raise ValueError("state_dict: %s %r" % ("it lacks" if name in own else "the model has no", name))
+            for name in [*own, *new]:
+                if name not in new or name not in own:
+                    raise ValueError("state_dict: %s %r" % ("it lacks" if name in own else "the model has no", name))
             for name, a in new.items():
                 if a.shape != own[name].shape:
                     raise ValueError("state_dict: %s has the shape %s, expected %s" % (name, a.shape, own[name].shape))

@@ -35,11 +35,11 @@ class MetaModule(nn.Module):  # type: ignore[misc]
             out, into = weights[name + ".weight"].shape
             self.add_module(name, nn.Linear(into, out))
         self.curved = says["net"] != "linear"  # a linear net has no ReLU
-        for name in ("prior.mean", "prior.log_count"):
+        for name in ("prior.mean", "prior.log_count", "prior.log_odds"):
             if name in weights:
                 self._put(name, weights[name])
         self.prototypes: Any = None
-        self.given: Any = None  # (ways) whether anybody gave an example
+        self.odds: Any = None  # (ways) log odds of the classes; -inf: left out, since nobody gave an example
 
     def _put(self, name: str, values: Floats) -> None:
         """A parameter of a name with a dot, as state_dict has it."""
@@ -72,7 +72,7 @@ class MetaModule(nn.Module):  # type: ignore[misc]
         if self.prototypes is None:
             raise RuntimeError("the model compares with prototypes, and was not adapted; use embed")
         far = ((x[:, None] - self.prototypes) ** 2).sum(2)
-        return (-far).masked_fill(~self.given, -float("inf"))
+        return self.odds - far
 
 
 def contents(data: bytes) -> Tuple[Dict[str, Floats], Dict[str, str]]:
@@ -118,13 +118,14 @@ def fill(made: MetaModule, weights: Dict[str, Floats]) -> None:
 
 def give_prototypes(made: MetaModule, tensors: Dict[str, Floats], says: Dict[str, str]) -> None:
     prototypes, count = tensors["task.prototypes"], tensors["task.count"]
+    left_out = says.get("method.absent") == "left-out"
+    odds = np.where((count > 0) | (not left_out), np.float32(0), np.float32(-np.inf))
     if "prior.mean" in tensors:
+        odds = tensors["prior.log_odds"]
         worth = np.exp(tensors["prior.log_count"].astype(np.float64))
         share = (count / (count + worth))[:, None]
         prototypes = (prototypes * share + tensors["prior.mean"] * (1 - share)).astype(np.float32)
-    left_out = says.get("method.absent") == "left-out"
-    made.prototypes = torch.from_numpy(prototypes.copy())
-    made.given = torch.from_numpy((count > 0) | (not left_out))
+    made.prototypes, made.odds = torch.from_numpy(prototypes.copy()), torch.from_numpy(odds.copy())
 
 
 def load(model: Model, trained: nn.Module) -> None:

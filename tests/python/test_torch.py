@@ -10,7 +10,8 @@ from conftest import SHORT, people, pictures  # noqa: E402
 
 KINDS = [("maml", "conv4", {"inner.lr": 0.01}, {}), ("maml", "conv4", {"inner.lr": 0.01}, {"net.bn": "batch"}),
          ("maml", "conv4", {"net.downsample": "pool", "inner.lr": 0.01}, {}), ("protonet", "conv4", {}, {}),
-         ("protonet", "mlp", {}, {}), ("protonet", "mlp", {"method.absent": "prior"}, {}), ("maml", "mlp", {}, {}),
+         ("protonet", "mlp", {}, {}), ("protonet", "mlp", {"method.absent": "prior"}, {}),
+         ("protonet", "mlp", {"method.absent": "prior-mean"}, {}), ("maml", "mlp", {}, {}),
          ("maml", "linear", {}, {}), ("protonet", "linear", {}, {}), ("fedavg", "mlp", {"net.hidden": 3}, {})]
 
 
