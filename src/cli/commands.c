@@ -53,16 +53,29 @@ static bool second_words(const char *first, char *out, size_t size)
     return *out;
 }
 
-static int unknown(const char *name)
+/* "lable next" is near "label next", "lable" near "label". */
+static int unknown(int argc, char **argv)
 {
     enum { MOST = 64 };
-    const char *known[MOST];
+    const char *known[2 * MOST], *near = NULL;
+    char both[128], first[MOST][32];
     int n = 0;
     for (int i = 0; commands[i] && n < MOST; i++)
         known[n++] = commands[i]->name;
-    const char *near = mete_nearest(name, known, n);
-    return near ? cli_usage("no command '%s'; did you mean '%s'?", name, near)
-                : cli_usage("no command '%s'; 'mete --help' lists them", name);
+    if (argc > 1) {
+        snprintf(both, sizeof both, "%s %s", argv[0], argv[1]);
+        near = mete_nearest(both, known, n);
+    }
+    if (!near || !strchr(near, ' ')) {
+        int names = n;
+        for (int i = 0; i < names; i++) {
+            snprintf(first[i], sizeof first[i], "%.*s", (int)strcspn(known[i], " "), known[i]);
+            known[n++] = first[i];
+        }
+        near = mete_nearest(argv[0], known, n);
+    }
+    return near ? cli_usage("no command '%s'; did you mean '%s'?", argv[0], near)
+                : cli_usage("no command '%s'; 'mete --help' lists them", argv[0]);
 }
 
 const struct command *command_find(int argc, char **argv, int *used)
@@ -81,7 +94,7 @@ const struct command *command_find(int argc, char **argv, int *used)
     if (second_words(argv[0], choices, sizeof choices))
         cli_unknown(argv[0], argc > 1 ? argv[1] : "nothing", choices);
     else
-        unknown(argv[0]);
+        unknown(argc, argv);
     return NULL;
 }
 

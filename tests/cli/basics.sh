@@ -17,6 +17,8 @@ done <<<"$commands"
 
 # what is near to what was written
 refuses "no command" 2 "no command 'trian'; did you mean 'train'?" "$METE" trian
+refuses "two words" 2 "no command 'lable'; did you mean 'label next'?" "$METE" lable next
+refuses "the first of two words" 2 "no command 'lable'; did you mean 'label'?" "$METE" lable
 refuses "a command like no other" 2 "no command 'xyzzy'; 'mete --help' lists them" "$METE" xyzzy
 refuses "no second word" 2 "data: expected import, info, sheet or fetch, got 'imprt'; did you mean 'import'?" "$METE" data imprt
 refuses "a command without its second word" 2 "data: expected import, info, sheet or fetch, got 'nothing'" "$METE" data
