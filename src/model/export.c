@@ -1,6 +1,9 @@
-/* export.c - the table of formats, and finding one. */
+/* export.c - the table of formats, finding one, and writing a model in it. */
+#include "mete_personal.h"
 #include "model/export.h"
+#include "model/model.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -45,4 +48,24 @@ const struct export_format *export_format_find(const char *name, const char *pat
              known.at);
     text_release(&known);
     return NULL;
+}
+
+int mete_export(struct mete_model *m, const char *format, const char *path)
+{
+    NUMBER_LOCALE;
+    struct graph g = {0};
+    int err = model_check(m);
+    if (!err && !path)
+        err = fail(METE_EINVAL, "export: say where it goes: -o FILE");
+    const struct export_format *f = err ? NULL : export_format_find(format, path);
+    if (!err && !f)
+        err = METE_EINVAL;
+    if (!err && !f->write)
+        return mete_model_save(m, path);
+    if (!err)
+        err = model_graph(m, &g);
+    if (!err)
+        err = f->write(&g, path);
+    graph_release(&g);
+    return err;
 }

@@ -265,7 +265,11 @@ int mete_model_load(struct mete_model **out, const char *path, const struct mete
 {
     NUMBER_LOCALE;
     struct safetensors *f = NULL;
-    int err = path ? safetensors_open(&f, path) : fail(METE_EINVAL, "a model needs a path");
+    if (!path)
+        return fail(METE_EINVAL, "a model needs a path");
+    char *file = model_path(path);
+    int err = file ? safetensors_open(&f, file) : METE_EINVAL;
+    free(file);
     return err ? err : load(out, f, o, true);
 }
 

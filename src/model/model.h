@@ -52,9 +52,14 @@ int model_weights(struct mete_model *m, bool adapted, struct tensors *out);
 bool model_compares(const struct mete_model *m);
 bool model_needs_support(const struct mete_model *m);
 /* The prototypes (ways, features) that the task's items are compared with: with a prior they are
- * drawn to it.  odds (ways) is what the logit of each class has besides: its log odds, 0 without a
- * prior, -infinity for a class that is left out. */
+ * drawn to it, and are it where there is no task.  odds (ways) is what the logit of each class has
+ * besides: its log odds, 0 without a prior, -infinity for a class that is left out. */
 int model_prototypes(struct mete_model *m, float *out, float *odds);
+
+/* Its arithmetic (graph.h), for other programs: METE_EINVAL where a prediction needs more than one
+ * input, or there are no classes yet. */
+struct graph;
+int model_graph(struct mete_model *m, struct graph *out);
 
 int model_check(const struct mete_model *m); /* METE_EINVAL for NULL */
 /* Shape, type and values; `what` begins the sentence. */

@@ -141,6 +141,12 @@ static int embed_support(struct mete_model *m, const struct mete_array *x, const
     return err;
 }
 
+/* How many items its prototype of a class is the mean of. */
+static float count_of(const struct mete_model *m, size_t way)
+{
+    return m->count ? m->count[way] : 0;
+}
+
 /* Prototypes n m / (n + k) + k G / (n + k) and log odds, as the prior has them (kernel.h). */
 static int add_prior(struct mete_model *m, float *out, float *odds)
 {
@@ -154,10 +160,10 @@ static int add_prior(struct mete_model *m, float *out, float *odds)
         odds[w] = ((const float *)prior_odds->data)[w];
         const float *g = (const float *)mean->data + (size_t)w * features;
         float worth = (float)exp((double)((const float *)count->data)[w]);
-        float all_of_them = m->count[w] + worth;
+        float own = count_of(m, (size_t)w), all_of_them = own + worth;
         for (size_t k = 0; k < features; k++) {
             float *to = &out[(size_t)w * features + k];
-            *to = *to * (m->count[w] / all_of_them) + worth / all_of_them * g[k];
+            *to = *to * (own / all_of_them) + worth / all_of_them * g[k];
         }
     }
     tensors_release(&all);
@@ -174,12 +180,15 @@ int model_prototypes(struct mete_model *m, float *out, float *odds)
 {
     const struct method *method = &m->setup.method;
     size_t ways = (size_t)m->takes.classes, features = (size_t)m->learner->is.features;
-    if (!m->prototypes)
+    bool prior = method->ops->prior && method->ops->prior(method, NULL);
+    if (!m->prototypes && !prior)
         return fail(METE_EINVAL, "%s: has no prototypes; adapt it first", m->name);
-    memcpy(out, m->prototypes, ways * features * sizeof *out);
+    memset(out, 0, ways * features * sizeof *out);
+    if (m->prototypes)
+        memcpy(out, m->prototypes, ways * features * sizeof *out);
     for (size_t w = 0; w < ways; w++)
-        odds[w] = m->count[w] > 0 || !leaves_out(m) ? 0 : -INFINITY;
-    return method->ops->prior && method->ops->prior(method, NULL) ? add_prior(m, out, odds) : 0;
+        odds[w] = count_of(m, w) > 0 || !leaves_out(m) ? 0 : -INFINITY;
+    return prior ? add_prior(m, out, odds) : 0;
 }
 
 /* Softmax over the log odds minus the squared distances. */
@@ -238,6 +247,50 @@ static int show_behind(struct mete_model *m, const struct mete_array *x)
     return show(m, x, m->kept, m->n_kept + x->items);
 }
 
+/* A prediction is of one item alone: neither other items nor their statistics have a part in it. */
+static bool is_of_one(const struct mete_model *m)
+{
+    return !m->setup.method.ops->open &&
+           (!m->setup.net->bn || m->setup.net->bn(m->setup.net_state) == BN_RUNNING);
+}
+
+static void keep_rows(float *to, const float *from, int first, int rows, size_t width)
+{
+    if (to)
+        memcpy(to + (size_t)first * width, from, (size_t)rows * width * sizeof *to);
+}
+
+/* Kernels round differently for one item and for many.  So the items of what is shown are looked at
+ * PIECE at a time, the last one several times where fewer are left: each gets the same numbers,
+ * whatever else is asked in the call. */
+static int look_in_pieces(struct mete_model *m, int n, const struct model_view *out)
+{
+    enum { PIECE = 4 };
+    size_t ways = (size_t)m->takes.classes, features = (size_t)m->learner->is.features;
+    float *room = mem_array(PIECE * (ways + features + 1), sizeof *room);
+    float *probs[] = {out->probs ? room : NULL};
+    float *reps[] = {out->reps ? room + PIECE * ways : NULL};
+    float *entropy[] = {out->entropy ? room + PIECE * (ways + features) : NULL};
+    struct predicted wanted = {out->probs ? probs : NULL, out->reps ? reps : NULL,
+                               out->entropy ? entropy : NULL, false};
+    int err = 0;
+    for (int first = 0; first < n && !err; first += PIECE) {
+        int32_t at[PIECE];
+        int rows = n - first < PIECE ? n - first : PIECE;
+        for (int i = 0; i < PIECE; i++)
+            at[i] = first + (i < rows ? i : rows - 1);
+        struct items query = {at, NULL, PIECE};
+        err = learner_predict(m->learner, 1, &query, &wanted);
+        if (err)
+            break;
+        keep_rows(out->probs, probs[0], first, rows, ways);
+        keep_rows(out->reps, reps[0], first, rows, features);
+        keep_rows(out->entropy, entropy[0], first, rows, 1);
+    }
+    free(room);
+    return err;
+}
+
 /* Through the learner alone. */
 static int look(struct mete_model *m, const struct mete_array *x, const struct model_view *out)
 {
@@ -245,9 +298,12 @@ static int look(struct mete_model *m, const struct mete_array *x, const struct m
     struct predicted wanted = {out->probs ? probs : NULL, out->reps ? reps : NULL,
                                out->entropy ? entropy : NULL, out->clusters};
     int err = m->n_kept ? show_behind(m, x) : show(m, x, x->x, x->items);
+    if (err)
+        return err;
+    if (is_of_one(m) && !out->clusters && !m->learner->is.batched)
+        return look_in_pieces(m, (int)x->items, out);
     struct items query = items_from(m->n_kept, (int)x->items, NULL);
-    if (!err)
-        err = learner_predict(m->learner, 1, &query, &wanted);
+    err = learner_predict(m->learner, 1, &query, &wanted);
     free((void *)query.at);
     return err;
 }

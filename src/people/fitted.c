@@ -1,38 +1,11 @@
-/* fitted.c - finding a model's file, and matching its classes and features with a dataset's. */
+/* fitted.c - matching a model's classes and features with those of a dataset. */
 #include "people/fitted.h"
+#include "run/model.h"
 #include "base/error.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- the file ---- */
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-char *fitted_path(const char *model)
-{
-    if (!is_folder(model))
-        return mem_string(model);
-    char *path = mem_print("%s/best.safetensors", model);
-    if (access(path, F_OK) == 0)
-        return path;
-    free(path);
-    path = mem_print("%s/fold-1/best.safetensors", model);
-    bool folds = access(path, F_OK) == 0;
-    free(path);
-    folds ? fail(METE_EINVAL, "%s holds a model for each fold of the people; name one: %s/fold-1",
-                 model, model)
-          : fail(METE_EINVAL, "%s holds no best.safetensors; a model is a file or a run's folder",
-                 model);
-    return NULL;
-}
 
 /* ---- classes ---- */
 
@@ -194,7 +167,7 @@ static int load(struct fitted *f, const char *path, const struct fitted_options 
 int fitted_open(struct fitted *out, const struct fitted_options *o)
 {
     struct fitted f = {.data = o->data, .classes = o->classes ? o->n_classes : o->data->classes};
-    char *path = fitted_path(o->path);
+    char *path = model_path(o->path);
     int err = path ? load(&f, path, o) : METE_EINVAL;
     if (!err) {
         f.ways = f.model->takes.classes;

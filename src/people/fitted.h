@@ -19,9 +19,6 @@ struct fitted {
                   items are taken as they are */
 };
 
-/* "best.safetensors" of a run's folder; a file is itself.  free() it; NULL after a sentence. */
-char *fitted_path(const char *model);
-
 struct fitted_options {
     const struct dataset *data; /* outlives it */
     const char *const *classes; /* (n_classes) names; NULL: those of the dataset */

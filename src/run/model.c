@@ -2,8 +2,36 @@
 #include "run/model.h"
 #include "run/setup.h"
 #include "base/error.h"
+#include "base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *model_path(const char *model)
+{
+    if (!is_folder(model))
+        return mem_string(model);
+    char *path = mem_print("%s/best.safetensors", model);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    path = mem_print("%s/fold-1/best.safetensors", model);
+    bool folds = access(path, F_OK) == 0;
+    free(path);
+    folds ? fail(METE_EINVAL, "%s holds a model for each fold of the people; name one: %s/fold-1",
+                 model, model)
+          : fail(METE_EINVAL, "%s holds no best.safetensors; a model is a file or a run's folder",
+                 model);
+    return NULL;
+}
 
 int model_write(const char *path, const struct tensors *model, const struct safetensors_pair *meta,
                 int pairs)

@@ -9,6 +9,9 @@
 #include "config/config.h"
 #include "method/learner.h"
 
+/* "best.safetensors" of a run's folder; a file is itself.  free() it; NULL after a sentence. */
+char *model_path(const char *model);
+
 int model_write(const char *path, const struct tensors *model, const struct safetensors_pair *meta,
                 int pairs);
 /* Into the learner, whose tensors say what must be there. */

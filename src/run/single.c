@@ -329,9 +329,8 @@ static int eval_model(const struct mete_eval_options *o, struct shelf *shelf,
     return err;
 }
 
-int mete_eval(const struct mete_eval_options *o)
+static int eval_file(const struct mete_eval_options *o)
 {
-    NUMBER_LOCALE;
     struct shelf *shelf = NULL;
     struct settings s = {0};
     struct settings given = {0};
@@ -354,5 +353,18 @@ int mete_eval(const struct mete_eval_options *o)
     settings_release(&given);
     settings_release(&s);
     shelf_close(shelf);
+    return err;
+}
+
+int mete_eval(const struct mete_eval_options *o)
+{
+    NUMBER_LOCALE;
+    struct mete_eval_options file = *o;
+    char *path = o->model ? model_path(o->model) : NULL;
+    file.model = path;
+    int err = path       ? eval_file(&file)
+              : o->model ? METE_EINVAL
+                         : fail(METE_EINVAL, "a model needs a path");
+    free(path);
     return err;
 }
