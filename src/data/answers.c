@@ -58,7 +58,7 @@ static int read_news(struct answers *a, int fd)
     if (err)
         answers_restart(a);
     free(text);
-    return err;
+    return err ? err : a->broken;
 }
 
 int answers_refresh(struct answers *a)
@@ -66,7 +66,7 @@ int answers_refresh(struct answers *a)
     int fd = open(a->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
         answers_restart(a);
-        return 0;
+        return a->broken;
     }
     if (fd < 0)
         return fail(METE_EIO, "cannot read %s: %s", a->path, strerror(errno));

@@ -21,6 +21,7 @@ struct answers {
     struct answers_totals totals;
     int64_t size, lines;  /* of the batches read */
     char sum[SHA256_HEX]; /* that closed the last of them */
+    int broken;           /* METE_ENOMEM: its classes are not all there */
 };
 
 /* ---- answers_text.c: rows as lines ---- */
@@ -43,7 +44,8 @@ void answers_closed(struct answers *a, int64_t lines, size_t bytes, const char s
 struct answers *answers_make(struct dataset *d, bool keeps_d);
 /* Forgets all rows. */
 void answers_restart(struct answers *a);
-/* 1: the row is new, and counts from now on; 0: what it says is known; METE_EINVAL: refused. */
+/* 1: the row is new, and counts from now on; 0: what it says is known; METE_EINVAL: refused;
+ * METE_ENOMEM: restart before anything else. */
 int answers_apply(struct answers *a, const struct answer *r);
 
 #endif

@@ -16,14 +16,16 @@ bool answer_has_item(const struct answer *r)
     return r->kind == ANSWER_LABEL || r->kind == ANSWER_UNKNOWN || r->kind == ANSWER_SECOND;
 }
 
-static void number_classes(struct answers *a)
+static int number_classes(struct answers *a)
 {
+    int added = 0;
     names_release(&a->classes);
-    for (int k = 0; k < a->d->classes; k++) {
+    for (int k = 0; k < a->d->classes && added >= 0; k++) {
         char number[16];
         snprintf(number, sizeof number, "%d", k);
-        names_add(&a->classes, a->d->class_names ? a->d->class_names[k] : number);
+        added = names_add(&a->classes, a->d->class_names ? a->d->class_names[k] : number);
     }
+    return added < 0 ? added : 0;
 }
 
 void answers_restart(struct answers *a)
@@ -33,7 +35,7 @@ void answers_restart(struct answers *a)
     a->totals = (struct answers_totals){.unlabelled = a->d->items - dataset_labelled(a->d)};
     memcpy(a->label, a->d->y, (size_t)a->d->items * sizeof *a->label);
     memset(a->last, -1, (size_t)a->d->items * sizeof *a->last);
-    number_classes(a);
+    a->broken = number_classes(a);
 }
 
 struct answers *answers_make(struct dataset *d, bool keeps_d)
@@ -65,29 +67,42 @@ void answers_close(struct answers *a)
 }
 
 /* The word itself stays where it is while others come. */
-static const char *keep_word(struct answers *a, const char *word)
+static int keep_word(struct answers *a, const char *word, const char **kept)
 {
-    int i = word ? names_add(&a->words, word) : -1;
-    return word ? a->words.at[i] : NULL;
+    int i = word ? names_add(&a->words, word) : 0;
+    *kept = word && i >= 0 ? a->words.at[i] : NULL;
+    return i;
 }
 
-static void push(struct answers *a, const struct answer *r)
+static int make_room(struct answers *a)
 {
-    if (a->rows == a->room) {
-        a->room = a->room ? 2 * a->room : 64;
-        a->row = mem_grow(a->row, (size_t)a->room, sizeof *a->row);
-        a->before = mem_grow(a->before, (size_t)a->room, sizeof *a->before);
-    }
-    struct answer *to = &a->row[a->rows];
-    *to = *r;
-    to->who = keep_word(a, r->who);
-    to->klass = keep_word(a, r->klass);
+    int64_t room = a->room ? 2 * a->room : 64;
+    if (a->rows < a->room)
+        return 0;
+    int err = mem_extend(&a->row, (size_t)room, sizeof *a->row, a->path);
+    if (!err)
+        err = mem_extend(&a->before, (size_t)room, sizeof *a->before, a->path);
+    if (!err)
+        a->room = room;
+    return err;
+}
+
+/* 1, as answers_apply says. */
+static int push(struct answers *a, const struct answer *r)
+{
+    struct answer kept = *r;
+    int who = keep_word(a, r->who, &kept.who), klass = keep_word(a, r->klass, &kept.klass);
+    int err = who < 0 ? who : klass < 0 ? klass : make_room(a);
+    if (err)
+        return err;
+    a->row[a->rows] = kept;
     a->before[a->rows] = -1;
     if (answer_has_item(r)) {
         a->before[a->rows] = a->last[r->item];
         a->last[r->item] = a->rows;
     }
     a->rows++;
+    return 1;
 }
 
 static int64_t label_row(const struct answers *a, int64_t item)
@@ -131,8 +146,7 @@ static int charge(struct answers *a, const struct answer *r)
         return fail(METE_EINVAL, "answers cannot cost more than %g together",
                     money_labels(MONEY_MAX));
     a->totals.spent += r->cost;
-    push(a, r);
-    return 1;
+    return push(a, r);
 }
 
 static int apply_label(struct answers *a, const struct answer *r)
@@ -205,17 +219,15 @@ static int apply_undo(struct answers *a, const struct answer *r)
     } else {
         a->totals.seconds--;
     }
-    push(a, r);
-    return 1;
+    return push(a, r);
 }
 
 static int apply_class(struct answers *a, const struct answer *r)
 {
     if (names_find(&a->classes, r->klass) >= 0)
         return 0;
-    names_add(&a->classes, r->klass);
-    push(a, r);
-    return 1;
+    int added = names_add(&a->classes, r->klass);
+    return added < 0 ? added : push(a, r);
 }
 
 static int apply_budget(struct answers *a, const struct answer *r)
@@ -225,8 +237,7 @@ static int apply_budget(struct answers *a, const struct answer *r)
     if (a->totals.budget == r->cost)
         return 0;
     a->totals.budget = r->cost;
-    push(a, r);
-    return 1;
+    return push(a, r);
 }
 
 static int check_name(const char *name, const char *what)
@@ -240,7 +251,8 @@ static int check_name(const char *name, const char *what)
 
 int answers_apply(struct answers *a, const struct answer *r)
 {
-    int err = check_name(r->who, "who answered");
+    int err = a->broken ? fail(a->broken, "%s: there is no memory for its classes", a->path)
+                        : check_name(r->who, "who answered");
     if (!err && (r->kind == ANSWER_LABEL || r->kind == ANSWER_SECOND || r->kind == ANSWER_CLASS))
         err = check_name(r->klass, "a class");
     if (!err && answer_has_item(r) && (r->item < 0 || r->item >= a->d->items))

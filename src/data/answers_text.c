@@ -193,7 +193,8 @@ static int take_rows(struct answers *a, char *body, char *end, int64_t rows, int
         if (!err && (err = answers_apply(a, &r)) >= 0)
             err = err == 1 ? 0 : fail(METE_EFORMAT, "an answer that was given before");
         if (err)
-            return fail_within(METE_EFORMAT, "%s:%" PRId64, a->path, line + n);
+            return fail_within(err == METE_ENOMEM ? err : METE_EFORMAT, "%s:%" PRId64, a->path,
+                               line + n);
         body = stop + 1;
     }
     return n == rows
@@ -259,8 +260,12 @@ int answers_take(struct answers *a, const char *text, size_t size)
     int err = a->size == 0 ? check_header(a, text, size) : 0;
     if (err || size == 0)
         return err;
-    char *copy = mem_alloc(size + 1), *start = copy, *end = copy + size;
+    char *copy = NULL;
+    err = mem_try(&copy, size + 1, 1, a->path);
+    if (err)
+        return err;
     memcpy(copy, text, size);
+    char *start = copy, *end = copy + size;
     char *header = a->size == 0 ? memchr(copy, '\n', size) : NULL, *body = copy;
     if (a->size == 0)
         body = header ? header + 1 : end;

@@ -26,6 +26,7 @@ struct file_iter {
     int fd;       /* the current file of the folder, or -1 */
 #ifdef METE_HAVE_ARCHIVE
     struct archive *archive;
+    struct archive_entry *entry;
 #endif
 };
 
@@ -136,18 +137,26 @@ static const char *reason(struct file_iter *w)
     return text ? text : "the archive is damaged";
 }
 
-static void new_archive(struct file_iter *w)
+/* With an entry of ours: libarchive does not look whether it has memory for its own. */
+static int new_archive(struct file_iter *w)
 {
     w->archive = archive_read_new();
+    w->entry = archive_entry_new();
+    if (!w->archive || !w->entry)
+        return fail(METE_ENOMEM, "%s: there is no memory to read it", w->path);
     archive_read_support_filter_all(w->archive);
+    return 0;
 }
 
 /* Zip files only with the directory at their end, so that one cut short is refused. */
-static void support_archives(struct file_iter *w)
+static int support_archives(struct file_iter *w)
 {
-    new_archive(w);
+    int err = new_archive(w);
+    if (err)
+        return err;
     archive_read_support_format_tar(w->archive);
     archive_read_support_format_zip_seekable(w->archive);
+    return 0;
 }
 
 static int not_an_archive(struct file_iter *w)
@@ -157,15 +166,17 @@ static int not_an_archive(struct file_iter *w)
 
 static int open_archive(struct file_iter *w)
 {
-    support_archives(w);
-    if (archive_read_open_filename(w->archive, w->path, BLOCK) != ARCHIVE_OK)
-        return not_an_archive(w);
-    return 0;
+    int err = support_archives(w);
+    if (!err && archive_read_open_filename(w->archive, w->path, BLOCK) != ARCHIVE_OK)
+        err = not_an_archive(w);
+    return err;
 }
 
 static int open_raw(struct file_iter *w)
 {
-    new_archive(w);
+    int err = new_archive(w);
+    if (err)
+        return err;
     archive_read_support_format_raw(w->archive);
     archive_read_support_format_empty(w->archive);
     if (archive_read_open_filename(w->archive, w->path, BLOCK) != ARCHIVE_OK)
@@ -176,10 +187,11 @@ static int open_raw(struct file_iter *w)
 int file_iter_open_memory(struct file_iter **out, const char *name, const void *data, size_t size)
 {
     struct file_iter *w = new_file_iter(name);
-    support_archives(w);
+    int err = support_archives(w);
     w->total = (double)size;
-    if (archive_read_open_memory(w->archive, data, size) != ARCHIVE_OK) {
-        int err = not_an_archive(w);
+    if (!err && archive_read_open_memory(w->archive, data, size) != ARCHIVE_OK)
+        err = not_an_archive(w);
+    if (err) {
         file_iter_close(w);
         return err;
     }
@@ -190,8 +202,8 @@ int file_iter_open_memory(struct file_iter **out, const char *name, const void *
 static int next_in_archive(struct file_iter *w, const char **name)
 {
     for (;;) {
-        struct archive_entry *entry = NULL;
-        int rc = archive_read_next_header(w->archive, &entry);
+        struct archive_entry *entry = w->entry;
+        int rc = archive_read_next_header2(w->archive, entry);
         *name = NULL;
         if (rc == ARCHIVE_EOF)
             return 0;
@@ -368,8 +380,8 @@ void file_iter_close(struct file_iter *w)
         fts_close(w->folder);
     close_file(w);
 #ifdef METE_HAVE_ARCHIVE
-    if (w->archive)
-        archive_read_free(w->archive);
+    archive_read_free(w->archive); /* NULL is fine for both */
+    archive_entry_free(w->entry);
 #endif
     free(w->path);
     free(w->place);

@@ -20,6 +20,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -602,9 +603,22 @@ void *mmap64(void *at, size_t n, int protection, int flags, int fd, off64_t offs
 }
 
 enum { BIG = 256 << 10 };
+static _Thread_local bool in_fts_open;
+
+/* fts of the C library does not look whether it has memory for its first entries. */
+FTS *fts_open(char *const *paths, int options, int (*compare)(const FTSENT **, const FTSENT **))
+{
+    NEXT(FTS *, "fts_open", char *const *, int, int (*)(const FTSENT **, const FTSENT **));
+    in_fts_open = true;
+    FTS *out = next(paths, options, compare);
+    in_fts_open = false;
+    return out;
+}
 
 static int meets_memory(size_t n)
 {
+    if (in_fts_open)
+        return 0;
     int error = n > BIG ? meets(CALL_big) : 0;
     return error ? error : meets(CALL_malloc);
 }
