@@ -38,6 +38,12 @@ static bool is_dataset(const char *path)
     return yes;
 }
 
+/* Is it written as a path, which stands for nothing else? */
+static bool is_path(const char *name)
+{
+    return *name == '/' || strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0;
+}
+
 enum { NEARBY = 256 };
 struct nearby {
     char *name[NEARBY];
@@ -105,7 +111,7 @@ int dataset_find(struct dataset **out, const char *name)
     char *places[] = {root ? mem_print("%s/%s", root, name) : NULL, mem_print("data/%s", name),
                       mem_string(name)};
     int err = 0, found = -1;
-    for (int i = 0; i < 3 && found < 0; i++)
+    for (int i = is_path(name) ? 2 : 0; i < 3 && found < 0; i++)
         if (places[i] && is_dataset(places[i]))
             found = i;
     err = found < 0 ? not_there(name, root) : dataset_open(out, places[found]);

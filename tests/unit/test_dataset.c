@@ -193,6 +193,17 @@ TEST(datasets_are_found_by_name)
     CHECK_OK(dataset_find(&d, "t"));
     CHECK_STR(d->path, scratch("t"));
     dataset_close(d);
+    /* a path is itself, whatever lies under METE_DATA */
+    char *here = getcwd(NULL, 0);
+    shell("mkdir -p '%s' && cd '%s'/../work && cp -r ../t .", scratch("work"), scratch("t"));
+    CHECK_EQ(chdir(scratch("work")), 0);
+    int err = dataset_find(&d, "./t");
+    bool back = chdir(here) == 0;
+    free(here);
+    CHECK(back);
+    CHECK_OK(err);
+    CHECK_STR(d->path, "./t");
+    dataset_close(d);
     unsetenv("METE_DATA");
     CHECK_EQ(dataset_find(&d, "t-none"), METE_EINVAL);
     CHECK_HAS(mete_errmsg(), "no dataset 't-none'");
