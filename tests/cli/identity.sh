@@ -9,7 +9,7 @@ cp "$old/cups.csv.txt" "$tmp/cups.csv"
 import() { "$METE" data import table "$tmp/$1.csv" --label cup --force -o "$tmp/data/cups" 2>/dev/null; }
 import cups || { skip "no tables"; finish; }
 small="--net mlp --set net.hidden=1 --set net.units=4 --set meta_batch=4 --set val_tasks=6 --set test.tasks=8 --set test.shots=1,2"
-train() { "$METE" train "$@" $small --threads 1; }
+train() { "$METE" train $small --threads 1 "$@"; }
 
 # ---- one run, however its settings are spelled ----
 folder_of() { (cd "$tmp" && train "$@" --set train.steps=2 2>&1 >/dev/null) | grep -o 'runs/.*'; }

@@ -12,6 +12,7 @@ refuses "labels for nothing" 2 "would never be spent" train $glyphs:3w-1s@60 --s
 refuses "less than a millionth" 2 "at most 6 decimals" train $glyphs:3w-1s@60 --set budget.cost=1e-9 -o "$tmp/no"
 refuses "almost nothing" 2 "buys some" train $glyphs:3w-1s@1M --set budget.cost=0.000001 -o "$tmp/no"
 refuses "a budget past counting" 2 "up to 1e12" train $glyphs:3w-1s@9.3e12 -o "$tmp/no"
+refuses "in millions" 2 "up to 1e12" train $glyphs:3w-1s@2000000M -o "$tmp/no"
 refuses "as a setting" 2 "budget.labels" train $glyphs:3w-1s --set budget.labels=9.3e12 -o "$tmp/no"
 refuses "more labels than a run can hold" 2 "at most 2147483647" train $glyphs:3w-1s@1e12 -o "$tmp/no"
 for ((c = 0; c < 30; c++)); do echo "$c,0"; done >"$tmp/free"

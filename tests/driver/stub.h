@@ -45,9 +45,10 @@ struct stub {
     int tasks, calls;
     struct record taught, asked; /* steps; predictions */
     /* how it behaves */
-    int most;   /* tasks it has memory for in a call; 0: any number */
-    int nan_at; /* update whose loss is NaN; 0: none */
-    int bad_at; /* update after which the weights are not finite; 0: none */
+    int most;    /* tasks it has memory for in a call; 0: any number */
+    int nan_at;  /* update whose loss is NaN; 0: none */
+    int bad_at;  /* update after which the weights are not finite; 0: none */
+    int lost_at; /* update after which it says NaN when it is adapted; 0: none */
 };
 
 static double stub_hash(uint64_t a, uint64_t b, uint64_t c)
@@ -199,6 +200,8 @@ static int stub_predict(void *state, int tasks, const struct items *query,
         for (int i = 0; i < query[t].n; i++) {
             int32_t item = query[t].at[i];
             stub_probs(s->data, s->users, s->theta, s->ways, &s->support[t], item, p);
+            if (s->lost_at && s->theta >= s->lost_at && s->support[t].n > 0)
+                p[s->ways - 1] = NAN;
             if (out->probs && out->probs[t])
                 memcpy(out->probs[t] + i * s->ways, p, (size_t)s->ways * sizeof *p);
             for (int f = 0; out->reps && out->reps[t] && f < STUB_FEATURES; f++)

@@ -705,7 +705,7 @@ TEST(training_stops_when_validations_bring_nothing_better)
 
 TEST(a_run_that_diverges_says_so)
 {
-    struct scene nan = scene_of(0), bad = scene_of(0), late = scene_of(0);
+    struct scene nan = scene_of(0), bad = scene_of(0), late = scene_of(0), lost = scene_of(0);
     nan.stub.nan_at = 3;
     CHECK_EQ(scene_run(&nan), METE_EDIVERGE);
     CHECK_HAS(mete_errmsg(), "training diverged by step 8");
@@ -719,9 +719,13 @@ TEST(a_run_that_diverges_says_so)
     late.stub.nan_at = 20;
     CHECK_EQ(scene_run(&late), METE_EDIVERGE);
     CHECK_HAS(mete_errmsg(), "training diverged by step 32");
+    lost.stub.lost_at = 12;
+    CHECK_EQ(scene_run(&lost), METE_EDIVERGE);
+    CHECK_HAS(mete_errmsg(), "are not numbers, after adaptation");
     scene_close(&nan);
     scene_close(&bad);
     scene_close(&late);
+    scene_close(&lost);
 }
 
 TESTS(T(every_validation_is_computed_again),

@@ -119,6 +119,21 @@ static char *config_of(void)
     return text;
 }
 
+/* The numbers of a locale as glibc has them on the disk: offsets of six values (the decimal point,
+ * the separator of thousands, groups, both as wide characters, the character set), and these. */
+static void write_locale(void)
+{
+    const uint32_t head[] = {0x20031115 ^ 1, 6, 32, 34, 36, 40, 44, 48}, wide[] = {',', '.'};
+    char values[22] = ",\0.\0\3\3";
+    memcpy(values + 8, wide, sizeof wide);
+    memcpy(values + 16, "UTF-8", 6);
+    shell("mkdir -p '%s'", scratch("comma"), "");
+    FILE *f = fopen(scratch("comma/LC_NUMERIC"), "w");
+    if (!f || fwrite(head, sizeof head, 1, f) != 1 || fwrite(values, sizeof values, 1, f) != 1 ||
+        fclose(f) != 0)
+        abort();
+}
+
 /* A decimal comma in the program's locale changes no number that is read or written. */
 TEST(a_program_with_a_locale_gets_the_same)
 {
@@ -133,11 +148,11 @@ TEST(a_program_with_a_locale_gets_the_same)
     CHECK_OK(mete_train(&train));
     char *config = config_of(), *again = NULL;
     shell("rm -rf '%s'", scratch("run"), "");
-    shell("localedef -i de_DE -f UTF-8 '%s' >/dev/null 2>&1 || true", scratch("de_DE.UTF-8"), "");
+    write_locale();
     setenv("LOCPATH", scratch_dir, 1);
-    if (!setlocale(LC_ALL, "de_DE.UTF-8") || localeconv()->decimal_point[0] != ',') {
+    if (!setlocale(LC_NUMERIC, "comma") || localeconv()->decimal_point[0] != ',') {
         free(config);
-        SKIP("no locale with a decimal comma can be made");
+        SKIP("the C library does not read locales as glibc does");
     }
     train.user = &there;
     int err = mete_train(&train);

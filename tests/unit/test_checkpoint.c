@@ -142,24 +142,18 @@ TEST(a_damaged_one_is_refused)
     }
 }
 
-/* A file whose sum is right, made by hand: `value` into element `at` of a tensor. */
-static int forge(int which, const char *name, int64_t at, double value, char *out[2],
-                 size_t size[2])
+/* `value` into element `at` of a tensor, from the end where that is below 0; the new data. */
+static void *patch(struct safetensor *all, int n, const char *name, int64_t at, double value)
 {
-    struct safetensors *f = NULL;
-    struct safetensor all[64];
-    const char *path = scratch("forged");
-    int err = safetensors_open_memory(&f, left[which], made.file[which], made.size[which]);
-    int n = err ? 0 : safetensors_count(f);
     void *changed = NULL;
     for (int i = 0; i < n; i++) {
-        all[i] = *safetensors_at(f, i);
         struct ndarray *a = &all[i].array;
         if (strcmp(all[i].name, name) != 0)
             continue;
         changed = mem_alloc(a->bytes);
         memcpy(changed, a->data, a->bytes);
         a->data = changed;
+        at += at < 0 ? ndarray_count(a) : 0;
         if (a->dtype == DTYPE_I64)
             ((int64_t *)changed)[at] = (int64_t)value;
         else if (a->dtype == DTYPE_I32)
@@ -173,6 +167,24 @@ static int forge(int which, const char *name, int64_t at, double value, char *ou
     }
     if (!changed)
         abort();
+    return changed;
+}
+
+/* A file whose sum is right, made by hand; the last validation is of the forged step. */
+static int forge(int which, const char *name, int64_t at, double value, char *out[2],
+                 size_t size[2])
+{
+    enum { FIELDS = 7 }; /* of a validation */
+    struct safetensors *f = NULL;
+    struct safetensor all[64];
+    const char *path = scratch("forged");
+    int err = safetensors_open_memory(&f, left[which], made.file[which], made.size[which]);
+    int n = err ? 0 : safetensors_count(f);
+    for (int i = 0; i < n; i++)
+        all[i] = *safetensors_at(f, i);
+    bool step = strcmp(name, "@counters") == 0 && at == 0;
+    void *changed = patch(all, n, name, at, value);
+    void *too = step ? patch(all, n, "@history", -FIELDS, value) : NULL;
     if (!err)
         err = safetensors_write_summed(path, all, n, NULL, 0);
     for (int i = 0; i < 2; i++) {
@@ -183,6 +195,7 @@ static int forge(int which, const char *name, int64_t at, double value, char *ou
         err = file_read(path, 1 << 24, &out[which], &size[which]);
     safetensors_close(f);
     free(changed);
+    free(too);
     return err;
 }
 
