@@ -147,6 +147,40 @@ void tasks_resplit(struct labelled_task *labelled, int n, int ways, uint64_t see
     free(place);
 }
 
+/* The points of a task, support first: items, and their labels after all of them. */
+static void lay_out(const struct labelled_task *l, int32_t *items, int32_t *labels)
+{
+    size_t ns = (size_t)l->support.n, nq = (size_t)l->query.n;
+    memcpy(items, l->support.at, ns * sizeof *items);
+    memcpy(items + ns, l->query.at, nq * sizeof *items);
+    memcpy(labels, l->support.label, ns * sizeof *labels);
+    memcpy(labels + ns, l->query.label, nq * sizeof *labels);
+}
+
+void tasks_split_anyhow(struct labelled_task *labelled, int n, uint64_t seed, int32_t **points)
+{
+    int32_t *at = *points = mem_grow(*points, 2 * points_of(labelled, n) + 1, sizeof **points);
+    for (int i = 0; i < n; i++) {
+        struct labelled_task *l = &labelled[i];
+        struct rng r = rng_make(seed, RNG_RESPLIT, l->id, 0);
+        int all = l->support.n + l->query.n;
+        int32_t *items = at, *labels = at + all;
+        lay_out(l, items, labels);
+        for (int k = all; k > 1; k--) {
+            uint32_t j = rng_below(&r, (uint32_t)k);
+            int32_t item = items[k - 1], label = labels[k - 1];
+            items[k - 1] = items[j];
+            labels[k - 1] = labels[j];
+            items[j] = item;
+            labels[j] = label;
+        }
+        int ns = all > 1 ? 1 + (int)rng_below(&r, (uint32_t)all - 1) : l->support.n;
+        l->support = (struct items){items, labels, ns};
+        l->query = (struct items){items + ns, labels + ns, all - ns};
+        at += 2 * all;
+    }
+}
+
 /* A task is task (2 words), user, ways, n_support, n_query, then its items. */
 enum { HEAD = 6 };
 

@@ -35,6 +35,9 @@ void tasks_relabel(struct labelled_task *labelled, int n, int ways, uint64_t see
 /* Re-splits support and query of each task, keyed by its id: of each class as many points are
  * support as before.  *items: where they lie, as above. */
 void tasks_resplit(struct labelled_task *labelled, int n, int ways, uint64_t seed, int32_t **items);
+/* Splits each task anew at a place drawn evenly: from one point as support to all but one.
+ * *points: where items and labels lie. */
+void tasks_split_anyhow(struct labelled_task *labelled, int n, uint64_t seed, int32_t **points);
 
 /* As one row of numbers, and back: what a checkpoint keeps. */
 size_t collection_flatten(const struct collection *c, int32_t **out); /* free() it */

@@ -243,6 +243,8 @@ static int open_learner(struct experiment *x, const struct settings *settings, s
                                 .device = o->device,
                                 .threads = o->threads};
     int err;
+    if (x->setup.train.resplit == RESPLIT_ANY)
+        spec.support = spec.query = spec.support + spec.query - 1;
     if (o->source)
         err = o->source->open(o->source->user, &spec, &x->learner);
     else if (ranks_shared(o->ranks))

@@ -19,8 +19,9 @@ static const struct param train_params[] = {
                      "how bought tasks are reused: in shuffled epochs, or drawn with replacement"),
     PARAM_BOOL_ROW(struct train_settings, relabel, "relabel", 0,
                    "permute the class labels of a task each time it is used; costs no label"),
-    PARAM_BOOL_ROW(struct train_settings, resplit, "resplit", 0,
-                   "re-split support and query of a task each time it is used; costs no label"),
+    PARAM_CHOICE_ROW(struct train_settings, resplit, "resplit", "no|yes|any", RESPLIT_NO,
+                     "re-split support and query of a task each time it is used: each class as "
+                     "before, or any number of any labels; costs no label"),
     PARAM_BOOL_ROW(struct train_settings, remix, "remix", 0,
                    "make tasks anew of all bought points, by their class names; costs no label"),
     PARAM_BOOL_ROW(struct train_settings, redraw, "redraw", 0,

@@ -12,9 +12,12 @@
 #include "method/outer.h"
 #include "task/ledger.h"
 
+enum resplit { RESPLIT_NO, RESPLIT_YES, RESPLIT_ANY };
+
 struct train_settings {
     int steps, meta_batch, groups, reuse; /* reuse: 0 epochs, 1 draw */
-    bool relabel, resplit, remix, redraw;
+    int resplit;                          /* enum resplit */
+    bool relabel, remix, redraw;
     int validate_every, patience, val_tasks, val_shots;
 };
 

@@ -99,8 +99,10 @@ static int update(struct trainer *t, struct labelled_task *labelled, struct epis
         err = redraw_items(&t->redraw, &t->bought, t->tasks, t->seed, labelled, n);
     if (!err && t->setup->train.relabel)
         tasks_relabel(labelled, n, tasks_ways(t->tasks), t->seed, &t->labels);
-    if (!err && t->setup->train.resplit)
+    if (!err && t->setup->train.resplit == RESPLIT_YES)
         tasks_resplit(labelled, n, tasks_ways(t->tasks), t->seed, &t->items);
+    else if (!err && t->setup->train.resplit == RESPLIT_ANY)
+        tasks_split_anyhow(labelled, n, t->seed, &t->items);
     if (!err)
         err = learner_step(t->learner, labelled, n);
     for (int i = 0; classical(t) && i < n; i++)

@@ -117,5 +117,48 @@ TEST(support_and_query_are_drawn_anew_within_classes)
     uses_release(&u);
 }
 
-TESTS(T(classes_get_new_numbers_and_stay_classes),
+static void split_anyhow(struct labelled_task *labelled, int n, int ways, uint64_t seed,
+                         int32_t **points)
+{
+    (void)ways;
+    tasks_split_anyhow(labelled, n, seed, points);
+}
+
+/* Whether the task has its twelve points, each with its label, and both parts some. */
+static bool is_any_split(const struct labelled_task *l)
+{
+    int seen = 0;
+    for (int i = 0; i < 12; i++) { /* items are all different */
+        bool q = i >= l->support.n;
+        const struct items *part = q ? &l->query : &l->support;
+        int k = q ? i - l->support.n : i, j = 0;
+        while (j < 12 && items[j] != part->at[k])
+            j++;
+        if (j == 12 || part->label[k] != (j < 7 ? support[j] : query[j - 7]))
+            return false;
+        seen |= 1 << j;
+    }
+    return seen == (1 << 12) - 1 && l->support.n > 0 && l->query.n > 0 &&
+           l->support.n + l->query.n == 12;
+}
+
+TEST(tasks_are_split_at_any_place)
+{
+    struct uses u;
+    int changed = 0, places[12] = {0};
+    uses_make(&u, split_anyhow);
+    for (int i = 0; i < LABELLED; i++) {
+        CHECK(is_any_split(&u.first[i]) && is_any_split(&u.again[i]) && is_any_split(&u.later[i]));
+        CHECK_EQ(u.first[i].support.n, u.again[i].support.n);
+        CHECK(memcmp(u.first[i].support.at, u.again[i].support.at, 12 * sizeof(int32_t)) == 0);
+        changed += memcmp(u.first[i].support.at, u.later[i].support.at, 12 * sizeof(int32_t)) != 0;
+        places[u.first[i].support.n]++;
+    }
+    CHECK(changed > LABELLED * 9 / 10);
+    for (int k = 1; k < 12; k++)
+        CHECK(places[k] > 0);
+    uses_release(&u);
+}
+
+TESTS(T(tasks_are_split_at_any_place), T(classes_get_new_numbers_and_stay_classes),
       T(support_and_query_are_drawn_anew_within_classes))

@@ -34,6 +34,7 @@ TEST(every_suite_resolves_to_the_papers_grid)
     CHECK_EQ(count_runs("table1-miniimagenet"), 2 * 3 * 3 * 2 * 3);
     CHECK_EQ(count_runs("recipe-omniglot"), 4 * 3 * 3 * 2 * 3);
     CHECK_EQ(count_runs("recipe-miniimagenet"), 2 * 2 * 2 * 5 * 3); /* budgets R/A shots learners */
+    CHECK_EQ(count_runs("recipe-femnist"), 3 * 3 * 2 * 3 * 5 + 3 * 3 * 3 * 5);
     CHECK_EQ(count_runs("table1-femnist"), 3 * 3 * 3 * 2 * 3);
     CHECK_EQ(count_runs("table2"), 3 * 2 * 2 * 3);
     CHECK_EQ(count_runs("table3"), 6 * 3 * 3);
