@@ -6,7 +6,7 @@
 
 struct values {
     const char *format, *suite;
-    bool last;
+    bool paper, last;
     int width;
 };
 
@@ -14,6 +14,7 @@ static const struct option options[] = {
     OPTION_CHOICE(struct values, format, "--format", "table|summary|paper|csv|json|latex|markdown",
                   "table (default); summary: 80 columns and a verdict; paper: beside the paper's "
                   "numbers; or for a program"),
+    OPTION_FLAG(struct values, paper, "--paper", "short for --format paper"),
     OPTION_TEXT(struct values, suite, "--suite", "SUITE", "only the tables of this suite"),
     OPTION_FLAG(struct values, last, "--last",
                 "results of each run's last model, instead of the best on validation"),
@@ -31,7 +32,7 @@ static int run(const struct command *self, int argc, char **argv)
         return err;
     const char *no_color = getenv("NO_COLOR");
     struct mete_results_options o = {.db = words.at[0],
-                                     .format = v.format,
+                                     .format = v.paper ? "paper" : v.format,
                                      .suite = v.suite,
                                      .last = v.last,
                                      .width = v.width ? v.width : cli_width(),
@@ -54,6 +55,7 @@ const struct command command_results = {
              "paper has one.",
     .options = options,
     .examples = "mete results results.db\n"
+                "mete results results.db --paper\n"
                 "mete results results.db --format latex > table1.tex\n"
                 "mete results results.db --format csv | head\n",
     .run = run,

@@ -8,7 +8,7 @@ fi
 ok "help" "$METE" results --help
 ok "a table" "$METE" results "$tmp/x.db"
 same "the paper's line is there" 1 "$(grep -c 'paper  *73.3  *77.2' "$tmp/out")"
-ok "beside the paper" "$METE" results "$tmp/x.db" --format paper
+ok "beside the paper" "$METE" results "$tmp/x.db" --paper
 same "its numbers and ours" 1 "$(grep -cE '^omniglot 5w-1s 30K +Reptile +random +[0-9.]+ ±[0-9.]+ +73\.3 +[-+][0-9.]+  (above|near|below)$' "$tmp/out")"
 above=$(grep -c '  above$' "$tmp/out") near=$(grep -c '  near$' "$tmp/out") below=$(grep -c '  below$' "$tmp/out")
 same "its sentence counts its lines" 1 "$(tr '\n' ' ' <"$tmp/out" |
