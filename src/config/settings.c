@@ -53,6 +53,8 @@ const char *setting_before(const char *key)
         {"method.objective", "heldout"},
         {"method.blend_labels", "100"},
         {"train.groups", "16"},
+        {"task.labels", "0"},
+        {"test.part", "test"},
     };
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(key, later[i][0]) == 0)

@@ -222,8 +222,8 @@ static void add_up(const struct experiment *x, const struct rates *r, double val
     out->seconds =
         out->training + validations * experiment_test_tasks(x, SPLIT_VAL, x->val) * r->val;
     for (int i = 0; i < x->n_shots; i++) {
-        int val = experiment_test_tasks(x, SPLIT_VAL, x->test[i]);
-        int test = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
+        int part = experiment_judged(x), test = experiment_test_tasks(x, part, x->test[i]);
+        int val = part == SPLIT_VAL ? 0 : experiment_test_tasks(x, SPLIT_VAL, x->test[i]);
         out->seconds += 2 * (test + 0.9 * val) * r->test[i]; /* best and last; val skips "before" */
     }
 }

@@ -35,29 +35,39 @@ static int parse_shots(struct experiment *x)
 
 /* Tasks to judge by: the run's own, but for the support, the query and a seed all runs share.  Of a
  * user the whole test part is the query, whatever training pays for. */
-static int open_judged(struct experiment *x, int shots, struct tasks **out)
+static int open_judged(struct experiment *x, int shots, uint64_t seed, struct tasks **out)
 {
     const struct test_settings *test = &x->setup.test;
     struct task_settings s = x->setup.task;
     s.shots = shots;
     s.query = tasks_are_users(x->train) ? 0 : test->query;
     s.holdout = test->holdout;
-    return tasks_open(out, x->data, &x->bench, &s, (uint64_t)test->seed);
+    s.labels = 0;
+    return tasks_open(out, x->data, &x->bench, &s, seed);
 }
 
-/* The tests at x->shots[i]; validation there is what models are chosen by. */
+int experiment_judged(const struct experiment *x)
+{
+    return x->setup.test.part == JUDGED_VAL ? SPLIT_VAL : SPLIT_TEST;
+}
+
+/* The tests at x->shots[i]; validation there is what models are chosen by.  Tests of the validation
+ * part are drawn apart from the tasks that choose the step. */
 static int open_test(struct experiment *x, int i)
 {
-    int err = open_judged(x, x->by_labels ? 1 : x->shots[i], &x->test[i]);
+    uint64_t seed = (uint64_t)x->setup.test.seed + (experiment_judged(x) == SPLIT_VAL);
+    int err = open_judged(x, x->by_labels ? 1 : x->shots[i], seed, &x->test[i]);
     if (!err && x->by_labels && (err = tasks_ask(x->test[i], x->shots[i])))
         err = fail_within(err, "test.labels");
     if (!err)
-        err = tasks_check(x->test[i], SPLIT_TEST);
+        err = tasks_check(x->test[i], experiment_judged(x));
     if (!err)
         err = tasks_check(x->test[i], SPLIT_VAL);
     if (!err && tasks_are_users(x->train)) {
         tasks_limit(x->test[i], SPLIT_TEST, x->setup.test.tasks);
-        tasks_limit(x->test[i], SPLIT_VAL, x->setup.train.val_tasks);
+        tasks_limit(x->test[i], SPLIT_VAL,
+                    experiment_judged(x) == SPLIT_VAL ? x->setup.test.tasks
+                                                      : x->setup.train.val_tasks);
     }
     return err;
 }
@@ -180,7 +190,7 @@ int experiment_open_tasks(struct experiment *x)
     if (!err && x->setup.train.redraw)
         err = check_redraw(x);
     if (!err)
-        err = open_judged(x, x->setup.train.val_shots, &x->val);
+        err = open_judged(x, x->setup.train.val_shots, (uint64_t)x->setup.test.seed, &x->val);
     if (!err)
         err = tasks_check(x->val, SPLIT_VAL);
     for (int i = 0; i < x->n_shots && !err; i++) {
@@ -300,7 +310,8 @@ void experiment_close(struct experiment *x)
 /* Users are tested once each, or with several supports; few-shot tasks as many as asked. */
 int experiment_test_tasks(const struct experiment *x, int part, const struct tasks *t)
 {
-    int want = part == SPLIT_VAL ? x->setup.train.val_tasks : x->setup.test.tasks;
+    bool tests = t != x->val && part == experiment_judged(x);
+    int want = tests ? x->setup.test.tasks : x->setup.train.val_tasks;
     int64_t there = tasks_count(t, part), repeats = t == x->val ? 1 : x->setup.test.repeats;
     return (int)(repeats * (there < want ? there : want));
 }
@@ -324,10 +335,12 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
                               .meter = &x->meter,
                               .ledger = x->ledger};
     struct score valid = {0}, score = {0};
-    int err = evaluate(x->learner, &what, &valid);
-    what.part = SPLIT_TEST;
-    what.ledger = NULL; /* a test chooses nothing */
-    what.n = experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
+    bool apart = experiment_judged(x) != SPLIT_VAL;
+    int err = apart ? evaluate(x->learner, &what, &valid) : 0;
+    if (apart)
+        what.ledger = NULL; /* a test chooses nothing */
+    what.part = experiment_judged(x);
+    what.n = experiment_test_tasks(x, what.part, x->test[i]);
     what.before = true;
     if (!err)
         err = evaluate(x->learner, &what, &score);
@@ -336,7 +349,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test)
     test->labels = x->by_labels ? x->shots[i] : 0;
     test->support = x->judge.ops->name;
     test->keeps = what.keep;
-    test->valid_accuracy = valid.accuracy;
+    test->valid_accuracy = apart ? valid.accuracy : score.accuracy;
     score_release(&valid);
     return err;
 }
@@ -445,8 +458,10 @@ double experiment_test_work(const struct experiment *x)
 {
     double tests = 0;
     for (int i = 0; i < x->n_shots; i++)
-        tests += experiment_test_tasks(x, SPLIT_VAL, x->test[i]) +
-                 2 * experiment_test_tasks(x, SPLIT_TEST, x->test[i]);
+        tests +=
+            (experiment_judged(x) == SPLIT_TEST ? experiment_test_tasks(x, SPLIT_VAL, x->test[i])
+                                                : 0) +
+            2 * experiment_test_tasks(x, experiment_judged(x), x->test[i]);
     return tests;
 }
 

@@ -90,6 +90,7 @@ int experiment_test(struct experiment *x, int i, struct store_test *test);
 struct score;
 void experiment_describe(const struct experiment *x, const struct score *s,
                          struct store_test *test);
+int experiment_judged(const struct experiment *x);       /* which part tests are of */
 double experiment_test_work(const struct experiment *x); /* of one model, as meter.h counts */
 int experiment_test_tasks(const struct experiment *x, int part,
                           const struct tasks *t); /* how many */

@@ -65,6 +65,9 @@ static const struct param test_params[] = {
     PARAM_REAL_ROW(struct test_settings, holdout, "holdout", 0.2, 0, 0.9,
                    "share of a validation or test user's items kept as query where the dataset has "
                    "no parts"),
+    PARAM_CHOICE_ROW(struct test_settings, part, "part", "test|val", JUDGED_TEST,
+                     "whom tests are of: the test part, or the validation part, so that settings "
+                     "can be compared without a look at the test part"),
     {0},
 };
 

@@ -22,10 +22,12 @@ struct train_settings {
 };
 
 enum keep { KEEP_ALWAYS, KEEP_BY_SUPPORT };
+enum judged { JUDGED_TEST, JUDGED_VAL };
 
 struct test_settings {
     int tasks, query, seed, repeats;
     int keep;                      /* enum keep */
+    int part;                      /* enum judged */
     double holdout;                /* of a user's items, as task.holdout */
     char labels[PARAM_TEXT_SIZE];  /* "6,30", or "" */
     char shots[PARAM_TEXT_SIZE];   /* "1,5": ascending, no number twice */

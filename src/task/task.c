@@ -74,11 +74,12 @@ static void draw_classes(const struct tasks *t, struct task *task, struct rng *r
     rng_shuffle(r, task->query, (uint32_t)task->n_query);
 }
 
-/* Leaves some of a user's query, drawn at random, where task.query asks for no more. */
+/* Leaves some of a user's query, drawn at random, where task.query or task.labels asks for no more.
+ */
 static void draw_query(const struct tasks *t, struct task *task, struct rng *r)
 {
-    int64_t most = (int64_t)t->ways * t->query;
-    if (t->query == 0 || most >= task->n_query)
+    int64_t most = tasks_query_most(t);
+    if (most >= task->n_query)
         return;
     for (int i = 0; i < (int)most; i++) {
         int other = i + (int)rng_below(r, (uint32_t)(task->n_query - i));
@@ -109,7 +110,9 @@ static void take_user(const struct tasks *t, struct task *task, struct rng *r)
 static int count_labels(const struct tasks *t, const struct task *task)
 {
     int64_t asked = t->labels ? t->labels : (int64_t)t->ways * t->shots;
-    if (!t->labels && t->cap == CAP_PRESENT && t->split.users) {
+    if (t->each)
+        asked = t->each - task->n_query;
+    else if (!t->labels && t->cap == CAP_PRESENT && t->split.users) {
         int *seen = mem_array((size_t)t->ways, sizeof *seen);
         asked = 0;
         for (int i = 0; i < task->n_pool; i++)

@@ -33,6 +33,7 @@ struct task_settings {
     int kind;        /* enum task_kind */
     int cap;         /* enum task_cap */
     double holdout;  /* of a user's items where the dataset has no parts */
+    int labels;      /* that a user gives in all, support and query; 0: shots and query say it */
 };
 extern const struct param task_params[]; /* for a section named "" */
 
@@ -52,7 +53,7 @@ const struct split *tasks_split(const struct tasks *t);
 uint64_t tasks_seed(const struct tasks *t);
 bool tasks_are_users(const struct tasks *t);
 int tasks_ways(const struct tasks *t);
-int tasks_shots(const struct tasks *t); /* 0: tasks_ask says how many labels in all */
+int tasks_shots(const struct tasks *t); /* 0: a support is so many labels in all */
 /* How many different tasks a part has: its users, or INT64_MAX.  Larger numbers
  * are fine and begin again with the first user. */
 int64_t tasks_count(const struct tasks *t, int part);

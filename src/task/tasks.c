@@ -40,6 +40,9 @@ const struct param task_params[] = {
                      "as many shots as it has"),
     PARAM_REAL_ROW(S, holdout, "task.holdout", 0.2, 0, 0.9,
                    "share of a training user's items kept as query where the dataset has no parts"),
+    PARAM_INT_ROW(S, labels, "task.labels", 0, 0, 1e6,
+                  "labels that a training user gives in all, half of them query; 0: as shots and "
+                  "task.query say"),
     {0},
 };
 #undef S
@@ -71,7 +74,7 @@ int tasks_ways(const struct tasks *t)
 
 int tasks_shots(const struct tasks *t)
 {
-    return t->labels ? 0 : t->shots;
+    return t->labels || t->each ? 0 : t->shots;
 }
 
 int64_t tasks_count(const struct tasks *t, int part)
@@ -112,7 +115,7 @@ void tasks_limit(struct tasks *t, int part, int n)
 
 int tasks_max_labels(const struct tasks *t)
 {
-    int64_t asked = t->labels ? t->labels : (int64_t)t->ways * t->shots;
+    int64_t asked = t->each ? t->each - 1 : t->labels ? t->labels : (int64_t)t->ways * t->shots;
     return asked < t->max_pool ? (int)asked : t->max_pool;
 }
 
@@ -186,8 +189,8 @@ static bool can_open(struct tasks *t, int g, int *pool, int *query)
     int n = (int)index_size(&t->of, g);
     *query = t->split.users ? t->n_query[g] : t->query;
     *pool = n - *query;
-    if (t->split.users && t->query && *query > (int64_t)t->ways * t->query)
-        *query = t->ways * t->query;
+    if (t->split.users && *query > tasks_query_most(t))
+        *query = (int)tasks_query_most(t);
     if (t->split.users)
         return *pool > 0 && *query > 0;
     if (t->pool_cap && *pool > t->pool_cap)
@@ -249,6 +252,15 @@ static int set_ways(struct tasks *t, const struct bench *b, const struct task_se
             "at drawn",
             d->name);
     t->cap = s->cap;
+    t->each = s->labels;
+    if (s->labels && !users)
+        return fail(METE_EINVAL,
+                    "task.labels is what a person gives, and a task of %s is a few classes: leave "
+                    "it at 0 and set shots and task.query",
+                    d->name);
+    if (s->labels == 1)
+        return fail(METE_EINVAL, "task.labels: a task needs a label to adapt to and one to judge "
+                                 "by: 2 or more");
     return 0;
 }
 

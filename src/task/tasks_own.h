@@ -29,6 +29,7 @@ struct tasks {
     int ways, shots, query, pool_cap, cap;
     bool query_fixed;           /* of a class the same query items in all training tasks */
     int labels;                 /* of a support in all; 0: by shots */
+    int each;                   /* of support and query in all; 0: by shots and query */
     struct item_index of;       /* by class, or by user: the pool's items first */
     int *n_query;               /* (users) items at the end that are query */
     int32_t *open[SPLIT_PARTS]; /* classes or users with items enough */
@@ -36,5 +37,12 @@ struct tasks {
     int max_pool, max_query;
     int room; /* numbers that a task's classes, query and pool take at most */
 };
+
+/* The most query items of a user. */
+static inline int64_t tasks_query_most(const struct tasks *t)
+{
+    int64_t of_classes = t->query ? (int64_t)t->ways * t->query : INT32_MAX;
+    return t->each ? t->each / 2 : of_classes;
+}
 
 #endif

@@ -119,4 +119,13 @@ refuses "make no tasks" 2 "train users has items for pool and query" train_odd p
 ok "a table without labels" "$METE" data import table "$tmp/none.csv" --label y --user u -o "$tmp/none"
 same "and says so" 1 "$(grep -c "none: 104 of 104 items have no label" "$tmp/err")"
 refuses "and makes no tasks" 2 "none has no labels yet" train_odd none
+
+# labels of a person in all, half of them query; tests on the validation part
+ok "5 labels a person" "$METE" train glyphs-users:classes=4,users=30,images=24:1s@50 --method protonet --net mlp \
+    --set train.steps=2 --set task.labels=5 --set test.part=val --set test.shots=1 -o "$tmp/each"
+same "10 people give 5 labels each" "10 tasks, 50 labels of 50 items: 30 support, 20 query; charged 50" \
+    "$(grep -m 1 charged "$tmp/err")"
+same "the 5 people of validation are tested" 5 "$(awk '$1 == "best" {print $5}' "$tmp/out")"
+refuses "a task of classes gives no labels" 2 "task.labels is what a person gives" "$METE" train glyphs:5w-1s@100 --set task.labels=5
+refuses "one label is too few" 2 "2 or more" "$METE" train glyphs-users:1s@100 --set task.labels=1
 finish
