@@ -4,7 +4,7 @@
  * that was started as one of many ranks fills in a struct mete_transport and hands it over with
  * mete_ranks_to.  Rank 0 then calls the library as ever; every other rank calls
  * mete_ranks_serve, which returns when rank 0 says mete_ranks_end.  mete itself does so with MPI
- * (src/base/ranks_mpi.c).
+ * (src/cli/job_mpi.c).
  */
 #ifndef METE_RANKS_H
 #define METE_RANKS_H

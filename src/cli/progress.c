@@ -2,7 +2,8 @@
  * ten times a second and cut to the terminal's width, or, where no terminal looks on, a line every
  * half minute for the log;
  * and Ctrl-C and SIGTERM, which ask work that reports its progress to stop and clean up.  A second
- * one ends the program at once.
+ * one ends the program at once, unless it comes within a second: a batch system or a launcher may
+ * send one to every process of a job, and have it passed on from one to the other as well.
  */
 #include "cli.h"
 #include "progress.h"
@@ -25,6 +26,15 @@ static volatile sig_atomic_t stop; /* the signal that asked to stop */
 
 static void on_signal(int signal_number)
 {
+    static struct timespec first;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if (!stop)
+        first = t;
+    else if ((double)(t.tv_sec - first.tv_sec) + 1e-9 * (double)(t.tv_nsec - first.tv_nsec) >= 1) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number); /* taken when this returns */
+    }
     stop = signal_number;
 }
 
@@ -121,7 +131,7 @@ static int on_progress(void *user, const struct mete_progress *p)
 {
     (void)user;
     if (!state.ready) { /* only now is there somebody who will heed it */
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+        struct sigaction action = {.sa_handler = on_signal};
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         state.ready = true;

@@ -53,6 +53,17 @@ else
     skip "no python3 to make a terminal with"
 fi
 
+# a batch system may send a signal twice at once
+"$METE" run "$tmp/train.yaml" --db "$tmp/twice.db" --threads 1 >/dev/null 2>"$tmp/err" &
+for ((i = 0; i < 400; i++)); do
+    [ -n "$(find "$tmp/twice.db.runs" -name checkpoint.safetensors 2>/dev/null)" ] && break
+    sleep 0.05
+done
+kill $! && kill $!
+wait $!
+same "the status after two signals" 143 $?
+same "and the last line" "mete: stopped by SIGTERM" "$(tail -n 1 "$tmp/err")"
+
 # a time limit: runs stop at their checkpoints, and nothing else is started
 ok "a little time" "$METE" run "$tmp/train.yaml" --db "$tmp/m.db" --threads 1 --minutes 0.02
 same "it says what is left" 1 "$(grep -c '0.02 minutes are over: 2 runs to go; run the same command again' "$tmp/err")"
