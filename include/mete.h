@@ -486,6 +486,10 @@ struct mete_serve_options {
     void (*ready)(void *user, const char *address); /* told once the page can be opened */
     int (*stop)(void *user); /* asked ten times a second; not 0 ends the server */
     void *user;
+    /* of a data set: */
+    const char *model;  /* chooses and guesses: a file or a run's folder; NULL: nobody has one */
+    const char *labels; /* a strategy that needs no oracle; NULL: kmeans */
+    int32_t round;      /* questions chosen at a time; 0: 5 */
 };
 int mete_serve(const struct mete_serve_options *o);
 

@@ -7,8 +7,8 @@
 enum { PORT = 8642 };
 
 struct values {
-    const char *bind;
-    int port;
+    const char *bind, *model, *labels;
+    int port, n;
 };
 
 static const struct option options[] = {
@@ -16,6 +16,11 @@ static const struct option options[] = {
     OPTION_TEXT(struct values, bind, "--bind", "ADDRESS",
                 "an address of this machine that others can reach (default 127.0.0.1, which they "
                 "cannot)"),
+    OPTION_TEXT(struct values, model, "--model", "MODEL",
+                "of a dataset: a model file or a run's folder, which chooses what is asked"),
+    OPTION_TEXT(struct values, labels, "--labels", "STRATEGY",
+                "of a dataset: who chooses, as for 'mete label next' (default kmeans)"),
+    OPTION_COUNT(struct values, n, "--n", "of a dataset: questions chosen at a time (default 5)"),
     {0},
 };
 
@@ -69,6 +74,9 @@ static int run(const struct command *self, int argc, char **argv)
                                    .port = v.port,
                                    .ready = on_ready,
                                    .stop = is_stopped,
+                                   .model = v.model,
+                                   .labels = v.labels,
+                                   .round = v.n,
                                    .user = &v};
     err = mete_serve(&o);
     return err ? cli_failed(err) : EXIT_DONE;
@@ -76,12 +84,16 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_serve = {
     .name = "serve",
-    .summary = "a page in the browser: runs as they go",
-    .words = "DB",
+    .summary = "a page in the browser: runs as they go, or items to label",
+    .words = "DB|DATA",
     .about = "Serves a page to this machine's browsers and prints its address.  Of a results "
-             "database: its runs as they go, and the report's charts.  The database is only read.",
+             "database: its runs as they go, and the report's charts; the database is only read.  "
+             "Of a dataset: its items, one at a time, for people to label; what is asked is chosen "
+             "as 'mete label next' does, and an answer is charged and on the disk before the page "
+             "says that it is saved.",
     .options = options,
     .examples = "mete serve results.db\n"
-                "mete serve results.db --port 0\n",
+                "mete serve results.db --port 0\n"
+                "mete serve data/photos --model runs/photos\n",
     .run = run,
 };

@@ -89,7 +89,9 @@ static int ask_one(const struct people *p, const struct share *s, int round, uin
                                               .person = s->person,
                                               .round = round,
                                               .cluster = picks[i].cluster,
-                                              .entropy = picks[i].entropy};
+                                              .entropy = picks[i].entropy,
+                                              .guess = picks[i].guess,
+                                              .sure = picks[i].sure};
     free(picks);
     return err;
 }

@@ -8,6 +8,8 @@ struct question {
     int64_t item;
     int person, round, cluster; /* cluster -1: none */
     float entropy;              /* NaN: nobody knows */
+    int guess;                  /* the model's class, or -1 */
+    float sure;                 /* the probability of that, or NaN */
 };
 struct ask { /* zeroed is empty */
     struct question *at;

@@ -3,6 +3,7 @@
 #define PEOPLE_ASK_FILE_H
 
 #include "people/ask.h"
+#include "base/text.h"
 #include "data/places.h"
 
 /* Writes the file whole, or not at all. */
@@ -10,6 +11,8 @@ int ask_write_csv(const char *path, const struct people *p, const struct places 
                   const struct ask *a);
 int ask_write_studio(const char *path, const struct people *p, const struct places *places,
                      const struct ask *a);
+
+void csv_add_field(struct text *t, const char *field); /* in quotes where it needs them */
 
 /* ---- answers ---- */
 

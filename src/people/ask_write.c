@@ -1,8 +1,8 @@
 /* ask_write.c - questions as CSV, and as tasks of Label Studio. */
 #include "people/ask_file.h"
+#include "people/item_fields.h"
 #include "base/file.h"
 #include "base/jsonw.h"
-#include "base/number.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A field, in quotes where it needs them. */
-static void add_field(struct text *t, const char *field)
+void csv_add_field(struct text *t, const char *field)
 {
     if (!field[strcspn(field, ",\"\n\r")]) {
         text_add(t, field);
@@ -31,11 +30,11 @@ static void add_row(struct text *t, const struct people *p, const struct places 
     text_print(t, "%" PRId64, q->item);
     if (places->word) {
         text_add(t, ",");
-        add_field(t, places_of(places, q->item, place));
+        csv_add_field(t, places_of(places, q->item, place));
     }
     if (p->d->users) {
         text_add(t, ",");
-        add_field(t, people_name(p, q->person, name));
+        csv_add_field(t, people_name(p, q->person, name));
     }
     text_print(t, ",%d,", q->round);
     if (q->cluster >= 0)
@@ -61,31 +60,6 @@ int ask_write_csv(const char *path, const struct people *p, const struct places 
 
 /* ---- Label Studio ---- */
 
-/* What the table said of an item, but for fields that were missing, which are as they were filled.
- */
-static void add_features(struct jsonw *w, const struct dataset *d, int64_t item)
-{
-    const struct columns *c = d->columns;
-    const float *x = (const float *)d->x + item * d->c;
-    for (int i = 0; c && i < c->n; i++) {
-        const struct column *column = &c->at[i];
-        int first = column->first;
-        if (column->kind == COLUMN_WORDS) {
-            const char *word = NULL;
-            for (int k = 0; k < column->words.n; k++) {
-                double raw = (double)x[first + k] * c->deviation[first + k] + c->mean[first + k];
-                word = raw > 0.5 ? column->words.at[k] : word;
-            }
-            jsonw_string(w, column->name, word);
-        } else {
-            char number[NUMBER_TEXT];
-            double raw = (double)x[first] * c->deviation[first] + c->mean[first];
-            snprintf(number, sizeof number, "%.6g", raw); /* what rounding to floats left */
-            jsonw_raw(w, column->name, number);
-        }
-    }
-}
-
 static void add_task(struct jsonw *w, const struct people *p, const struct places *places,
                      const struct question *q)
 {
@@ -95,7 +69,7 @@ static void add_task(struct jsonw *w, const struct people *p, const struct place
     if (places->word)
         jsonw_string(w, strcmp(places->word, "file") == 0 ? "image" : places->word,
                      places_of(places, q->item, place));
-    add_features(w, p->d, q->item);
+    item_fields(w, p->d, q->item);
     jsonw_int(w, "item", q->item);
     if (p->d->users)
         jsonw_string(w, "user", people_name(p, q->person, name));

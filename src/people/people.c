@@ -113,7 +113,8 @@ struct pool people_pool(const struct people *p, int person)
                         .known = mem_array((size_t)n + 1, sizeof *pool.known)};
     for (int64_t i = 0; i < n; i++) {
         int32_t label = answers_label(p->answers, item[i]);
-        if (label == NO_LABEL && answers_row_of(p->answers, item[i]) >= 0)
+        bool busy = p->busy && p->busy[item[i]];
+        if (label == NO_LABEL && (busy || answers_row_of(p->answers, item[i]) >= 0))
             continue; /* somebody does not know */
         pool.item[pool.n] = item[i];
         pool.known[pool.n++] = label;

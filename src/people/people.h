@@ -14,9 +14,10 @@ struct people {
     struct questions *questions;
     const char **classes; /* (n_classes) with those that people added */
     int n_classes;
-    int n;          /* people */
-    int64_t *first; /* (n + 1) into item */
-    int64_t *item;  /* (items) of each person, ascending */
+    int n;               /* people */
+    int64_t *first;      /* (n + 1) into item */
+    int64_t *item;       /* (items) of each person, ascending */
+    const uint8_t *busy; /* (items) not 0: not to be asked about now; or NULL; borrowed */
 };
 
 struct people_options {
@@ -31,8 +32,8 @@ const char *people_name(const struct people *p, int person, char buffer[16]); /*
 int people_find(const struct people *p, const char *name, int *person);
 int64_t people_items(const struct people *p, int person, const int64_t **item);
 
-/* What may be asked of a person, and what is known: items that somebody said not to know are left
- * out.  Give back with pool_release. */
+/* What may be asked of a person, and what is known: items that are busy, and those that somebody
+ * said not to know, are left out.  Give back with pool_release. */
 struct pool people_pool(const struct people *p, int person);
 void pool_release(struct pool *pool);
 

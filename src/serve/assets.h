@@ -6,6 +6,8 @@
 
 extern const unsigned char serve_live_html[], serve_live_js[];
 extern const size_t serve_live_html_size, serve_live_js_size;
+extern const unsigned char serve_label_html[], serve_label_js[];
+extern const size_t serve_label_html_size, serve_label_js_size;
 
 /* Of both pages: the report's style and scripts, and our own. */
 void asset_css(void *app, const struct request *q, struct response *r);

@@ -46,4 +46,13 @@ if [ ! -d "$PLAYWRIGHT/node_modules/playwright-core" ]; then
 fi
 "$build/fixture_db" "$tmp/few.db" 1
 part node --no-warnings "$here/live.mjs" "$tmp/few.db"
+
+"$here/../people_table" "$tmp/people.csv" --people 40 --rows 24
+python3 "$here/shapes.py" "$tmp/shapes" 60
+ok "people to label" "$METE" data import table "$tmp/people.csv" --label activity --user person \
+    --set classes=climb,cycle,run,sit,walk -o "$tmp/data/people"
+ok "pictures to label" "$METE" data import folder "$tmp/shapes" -o "$tmp/data/shapes"
+ok "questions to the first" "$METE" label next "$tmp/data/people" --user p000 --n 5 -o "$tmp/ask.csv"
+part node --no-warnings "$here/label.mjs" "$tmp/data/people" "$tmp/data/shapes" "$tmp/ask.csv"
+grep '^next picture' "$tmp/log" >&2
 finish
