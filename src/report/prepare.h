@@ -6,7 +6,8 @@
  *             order of the page (`place`); settings that vary within what a cell would be keep
  *             cells apart, and are named in `line` and `dash` ("active, train.resplit=yes")
  *   cells     one test of each cell
- *   head      of `chosen` the tests of one protocol: one kind of support and of batch norm
+ *   head      of `chosen` the tests of one protocol: one kind of support and of batch norm, and
+ *             learners that have none
  *   cell_seeds  the single runs behind `chosen`
  *   contests  pairs of `head` compared run by run: kind 'labels', a strategy against random
  *             labels with the same method; kind 'method', the leader against the best of each

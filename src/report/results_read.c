@@ -186,7 +186,7 @@ char *result_show(const char *name, const char *value)
     if (strcmp(name, "tasks") == 0)
         return show_count(value);
     if (strcmp(name, "ways") == 0)
-        return mem_print("%sw", value);
+        return strcmp(value, "0") == 0 ? mem_string("-") : mem_print("%sw", value);
     if (strcmp(name, "test_shots") == 0 || strcmp(name, "shots") == 0)
         return strchr(value, ' ') ? mem_string(value) : mem_print("%ss", value);
     return mem_string(*value ? value : "-");

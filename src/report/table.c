@@ -111,6 +111,24 @@ static int add_test_settings(struct table *t)
     return err;
 }
 
+/* Learners without batch norm ("none") were tested by whatever mode the others have. */
+static bool protocol_varies(const struct table *t, const char *name)
+{
+    char *first = NULL;
+    bool varies = false;
+    for (int i = 0; !varies && i < t->results->n; i++) {
+        char *value = result_get(t->results, &t->results->at[i], name);
+        bool counts = strcmp(name, "bn") != 0 || strcmp(value, "none") != 0;
+        varies = counts && first && strcmp(first, value) != 0;
+        if (counts && !first)
+            first = value;
+        else
+            free(value);
+    }
+    free(first);
+    return varies;
+}
+
 /* The protocol of a test is not chosen: what varies and is not asked for joins the
  * rows, unless a field that is asked for settles it. */
 static int add_protocol(struct table *t)
@@ -124,15 +142,7 @@ static int add_protocol(struct table *t)
         if (axis_field(&t->rows, name) >= 0 || axis_field(&t->columns, name) >= 0 ||
             (by_tasks && strcmp(name, "budget") == 0))
             continue;
-        bool varies = false;
-        for (int k = 1; !varies && k < t->results->n; k++) {
-            char *a = result_get(t->results, &t->results->at[0], name);
-            char *b = result_get(t->results, &t->results->at[k], name);
-            varies = strcmp(a, b) != 0;
-            free(a);
-            free(b);
-        }
-        if (varies)
+        if (protocol_varies(t, name))
             err = add_field(&t->rows, name, strlen(name));
     }
     return err;

@@ -61,13 +61,24 @@ static char *note_interval(const struct table *t)
     return note;
 }
 
+/* The batch-norm mode of those that have batch norm; "none" where nobody has. */
+static const char *mode_of(const struct table *t)
+{
+    for (int i = 0; i < t->rows.n * t->columns.n; i++) {
+        const struct result *r = t->cells[i].chosen;
+        if (r && strcmp(r->field[FIELD_BN], "none") != 0)
+            return r->field[FIELD_BN];
+    }
+    return "none";
+}
+
 static char *note_protocol(const struct table *t)
 {
     const struct result *r = first_chosen(t);
     if (!r)
         return NULL;
     struct text out = {0};
-    const char *bn = r->field[FIELD_BN];
+    const char *bn = mode_of(t);
     bool varies_bn = axis_field(&t->rows, "bn") >= 0 || axis_field(&t->columns, "bn") >= 0;
     bool varies_support =
         axis_field(&t->rows, "support") >= 0 || axis_field(&t->columns, "support") >= 0;
