@@ -40,6 +40,7 @@ TEST(every_suite_resolves_to_the_papers_grid)
     CHECK_EQ(count_runs("table3"), 6 * 3 * 3);
     CHECK_EQ(count_runs("relabel"), 3 * 2 * 2 * 2 * 3); /* shots methods R/A no/yes seeds */
     CHECK_EQ(count_runs("resplit"), 2 * 3 * 2 * 2 * 3);
+    CHECK_EQ(count_runs("appendix-b"), 2 * 3 * 3);
     CHECK_EQ(count_runs("figure1"), 14 * 2 * 3);
     CHECK_EQ(count_runs("figure2"), 2 * 3 * 2 * 3 * 3);
     CHECK_EQ(count_runs("figure3"), 3 * 4 * 3 * 3);
