@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(METE_HEADERS include/mete.h include/mete_learner.h include/mete_personal.h include/mete_ranks.h
-    include/mete_theory.h)
+    include/mete_plan.h include/mete_theory.h)
 install(FILES ${METE_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(METE_SANITIZE OR METE_FUZZ OR METE_CUDA_STANDIN)
   return() # builds for tests alone

@@ -25,6 +25,7 @@ enum rng_purpose {
     RNG_RESPLIT,  /* re-splits of a task's support and query */
     RNG_REMIX,    /* tasks made anew of bought points */
     RNG_REDRAW,   /* other images of a bought task's classes */
+    RNG_PLAN,     /* people drawn again, for the intervals of a plan */
 };
 
 struct rng {

@@ -4,19 +4,15 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_train,        &command_eval,
-    &command_run,          &command_results,
-    &command_report,       &command_serve,
-    &command_data_import,  &command_data_info,
-    &command_data_sheet,   &command_data_fetch,
-    &command_label_next,   &command_label_import,
-    &command_label_status, &command_export,
-    &command_tasks,        &command_bound,
-    &command_stability,    &command_stability_fit,
-    &command_drift,        &command_list,
-    &command_show,         &command_grad,
-    &command_speed,        &command_help,
-    &command_version,      NULL,
+    &command_train,         &command_eval,       &command_run,
+    &command_results,       &command_report,     &command_serve,
+    &command_data_import,   &command_data_info,  &command_data_sheet,
+    &command_data_fetch,    &command_label_next, &command_label_import,
+    &command_label_status,  &command_export,     &command_tasks,
+    &command_plan,          &command_bound,      &command_stability,
+    &command_stability_fit, &command_drift,      &command_list,
+    &command_show,          &command_grad,       &command_speed,
+    &command_help,          &command_version,    NULL,
 };
 
 static const struct command *find(const char *name)

@@ -723,22 +723,21 @@ const struct sweep_kind sweep_training = {
     .shared = true,
 };
 
-int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
+int sweep_suite(const struct mete_run_options *o, const struct sweep_kind *kind,
+                struct suite *suite, struct shelf *shelf)
 {
-    struct sweep w = {
-        .o = o, .kind = kind, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    struct sweep w = {.o = o,
+                      .kind = kind,
+                      .suite = suite,
+                      .shelf = shelf,
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .wake = PTHREAD_COND_INITIALIZER};
     w.deadline = o->minutes > 0 ? seconds_now() + 60 * o->minutes : INFINITY;
-    void *own = mem_alloc(kind->rules_size);
-    int err = shelf_open(&w.shelf);
-    struct config_rules rules = kind->rules(own, w.shelf);
-    if (!err)
-        err = suite_open(&w.suite, o->suite, o->set, o->seeds, &rules);
-    if (!err)
-        err = choose(&w);
+    int err = choose(&w);
     if (!err && o->print_config)
         err = print_configs(&w);
     else if (!err && o->dry_run)
-        err = dry_run(&(struct dry_run){o, kind, w.suite, w.shelf, w.chosen, w.n_chosen});
+        err = dry_run(&(struct dry_run){o, kind, suite, shelf, w.chosen, w.n_chosen});
     else if (!err) {
         err = open_teams(&w);
         if (!err)
@@ -753,7 +752,7 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     teams_close(w.teams);
     lockstep_set_close(w.lockstep_set);
     store_close(w.store);
-    for (int i = 0; w.planned && i < w.suite->n_runs; i++)
+    for (int i = 0; w.planned && i < suite->n_runs; i++)
         planned_release(&w.planned[i]);
     free(w.planned);
     free(w.ids);
@@ -761,8 +760,22 @@ int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
     free(w.chosen_ids);
     free(w.no_memory);
     free(w.now);
-    suite_close(w.suite);
-    shelf_close(w.shelf);
+    return err;
+}
+
+int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind)
+{
+    struct shelf *shelf = NULL;
+    struct suite *suite = NULL;
+    void *own = mem_alloc(kind->rules_size);
+    int err = shelf_open(&shelf);
+    struct config_rules rules = kind->rules(own, shelf);
+    if (!err)
+        err = suite_open(&suite, o->suite, o->set, o->seeds, &rules);
+    if (!err)
+        err = sweep_suite(o, kind, suite, shelf);
+    suite_close(suite);
+    shelf_close(shelf);
     free(own);
     return err;
 }

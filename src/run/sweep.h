@@ -49,6 +49,9 @@ extern const struct sweep_kind sweep_training;
 
 /* All runs of a suite, as mete_run() has it. */
 int sweep_run(const struct mete_run_options *o, const struct sweep_kind *kind);
+/* The same for a suite that is open already; o->suite, o->set and o->seeds are not looked at. */
+int sweep_suite(const struct mete_run_options *o, const struct sweep_kind *kind,
+                struct suite *suite, struct shelf *shelf);
 
 /* config.yaml, env.json, metrics.jsonl and ledger.csv into the run's folder. */
 int folder_write(const char *folder, const struct settings *s, const struct results *r);

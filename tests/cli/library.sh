@@ -20,7 +20,7 @@ ok "the library names its version" sh -c "readelf -d '$LD_LIBRARY_PATH/libmete.s
 
 # shellcheck disable=SC2046
 ok "a program links with pkg-config" cc -Wall -Wextra -Werror "$examples/device/device.c" $(flags --cflags --libs) -o "$tmp/device"
-for header in mete.h mete_learner.h mete_personal.h mete_ranks.h mete_theory.h; do
+for header in mete.h mete_learner.h mete_personal.h mete_plan.h mete_ranks.h mete_theory.h; do
     echo "#include <$header>"
 done >"$tmp/all.cc"
 echo 'int main() { return mete_version() == nullptr; }' >>"$tmp/all.cc"

@@ -1,0 +1,102 @@
+/* cmd_plan.c - mete plan: what to do with so many labels. */
+#include "commands.h"
+#include "finished.h"
+#include "mete_plan.h"
+#include "progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *target, *price, *methods, *db, *net, *device;
+    double labels, minutes;
+    int people, threads, seed;
+    bool json;
+    struct text_list set;
+};
+
+static const struct option options[] = {
+    OPTION_REAL(struct values, labels, "--labels", "B", "how many labels there are to spend"),
+    OPTION_TEXT(struct values, target, "--target", "85%",
+                "also say how many labels this accuracy needs"),
+    OPTION_TEXT(struct values, price, "--price", "PRICE",
+                "of a label: a number, or class:FILE or item:FILE as for budget.cost"),
+    OPTION_COUNT(struct values, people, "--people",
+                 "how many people can be asked, at most (default: all of the training part)"),
+    OPTION_TEXT(struct values, methods, "--methods", "LIST",
+                "only these, as in protonet,maml,tuned"),
+    OPTION_TEXT(struct values, net, "--net", "NET",
+                "conv4 (default; of feature rows mlp) or another"),
+    OPTION_LIST(struct values, set, "--set", "KEY=VALUE", "a setting for every run"),
+    OPTION_TEXT(struct values, db, "--db", "DB", "the database of its runs (default plan.db)"),
+    OPTION_COUNT(struct values, seed, "--seed", "random seed (default 1)"),
+    OPTION_COUNT(struct values, threads, "--threads", "runs side by side (default: one per core)"),
+    OPTION_TEXT(struct values, device, "--device", "DEVICE", "cpu (default) or cuda"),
+    OPTION_FLAG(struct values, json, "--json", "print the plan as JSON"),
+    {0},
+};
+
+/* "85%" or "0.85" */
+static int read_target(const char *text, double *out)
+{
+    char *end = NULL;
+    if (!text)
+        return 0;
+    *out = strtod(text, &end);
+    bool percent = strcmp(end, "%") == 0;
+    if (end == text || (*end && !percent) || !(*out > 0))
+        return cli_usage("--target %s: expected an accuracy, as in 85%%", text);
+    *out = percent || *out > 1 ? *out / 100 : *out;
+    return 0;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct values v = {.db = "plan.db", .seed = 1};
+    struct text_list words = {0};
+    double target = 0;
+    int err = cli_options(self, argc, argv, &v, &words);
+    if (!err)
+        err = read_target(v.target, &target);
+    if (err)
+        return err;
+    struct mete_plan_options o = {.size = sizeof o,
+                                  .data = words.at[0],
+                                  .labels = v.labels,
+                                  .target = target,
+                                  .price = v.price,
+                                  .methods = v.methods,
+                                  .db = v.db,
+                                  .net = v.net,
+                                  .device = v.device,
+                                  .set = v.set.at,
+                                  .minutes = v.minutes,
+                                  .seed = (uint64_t)v.seed,
+                                  .people = v.people,
+                                  .threads = v.threads};
+    char *plan = NULL;
+    err = mete_plan(&o, v.json ? "json" : "text", &plan);
+    progress_clear();
+    if (err)
+        return cli_failed(err);
+    fputs(plan, stdout);
+    mete_free(plan);
+    return EXIT_DONE;
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .summary = "what to do with so many labels: method, people, labels each",
+    .words = "DATA",
+    .about = "Says which method to use, how many people to ask, for how many labels each, and who "
+             "chooses them, with the accuracy to expect.  Methods race on the labels that are "
+             "known: small runs first, and larger ones of those that do not fall behind.  A plan "
+             "that was stopped goes on when the same command is given again.  DATA may say ways "
+             "and shots of tests, as in omniglot:5w-1s.",
+    .options = options,
+    .examples = "mete plan glyphs-users --labels 500\n"
+                "mete plan data/wear --labels 2000 --people 20 --target 85%\n"
+                "mete plan omniglot:5w-1s --labels 30000 --json\n",
+    .run = run,
+};

@@ -1,0 +1,58 @@
+# mete plan: what to do with so many labels.
+. "$(dirname "$0")/lib.sh"
+command -v sqlite3 >/dev/null || { skip "no sqlite3"; finish; }
+"$METE" plan --help 2>/dev/null | grep -q DATA || { skip "no plans"; finish; }
+USERS=glyphs-users:classes=4,users=40,images=24
+SMALL="--net mlp --set net.hidden=1 --set net.units=8 --set train.steps=40 --methods protonet,reptile,tuned,nearest"
+plan() { "$METE" plan "$@"; }
+
+# shellcheck disable=SC2086
+ok "a plan" plan $USERS --labels 120 $SMALL --db "$tmp/a.db" --target 50% --threads 1
+cp "$tmp/out" "$tmp/one"
+same "no line is longer than 80 columns" 0 "$(awk 'length > 80' "$tmp/one" | wc -l)"
+same "it recommends" 1 "$(grep -c '^Buy ' "$tmp/one")"
+same "and names a runner-up" 1 "$(grep -c '^Runner-up: ' "$tmp/one")"
+same "five budgets" 5 "$(grep -cE '^ +[0-9,]+ +[0-9,]+ +[0-9]+ +[0-9.]+ +[0-9.]+ to ' "$tmp/one")"
+same "the test part is not looked at" 0 \
+    "$(sqlite3 "$tmp/a.db" "SELECT count(*) FROM settings WHERE key = 'test.part' AND value = 'test'")"
+same "all of its runs ended" 0 "$(sqlite3 "$tmp/a.db" "SELECT count(*) FROM runs WHERE status != 'done'")"
+command=$(sed -n '/^To carry it out/,$p' "$tmp/one" | tail -n +2 | sed 's/\\$//' | tr -d '\n')
+ok "its command works" eval "${command/mete/\"\$METE\"} -o $tmp/run"
+# shellcheck disable=SC2086
+ok "on two threads" plan $USERS --labels 120 $SMALL --db "$tmp/b.db" --target 50% --threads 2
+same "the same plan" "$(cat "$tmp/one")" "$(cat "$tmp/out")"
+# shellcheck disable=SC2086
+ok "as JSON, from the same runs" plan $USERS --labels 120 $SMALL --db "$tmp/a.db" --json
+same "which is JSON" mete-plan "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["format"])' <"$tmp/out")"
+
+# killed at any moment, it goes on to the same plan
+# shellcheck disable=SC2086
+for seconds in 0.3 0.9 1.5; do
+    "$METE" plan $USERS --labels 120 $SMALL --db "$tmp/c.db" --threads 1 >"$tmp/killed" 2>&1 &
+    pid=$!
+    sleep "$seconds"
+    kill -9 "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+done
+# shellcheck disable=SC2086
+ok "a plan that was killed three times" plan $USERS --labels 120 $SMALL --db "$tmp/c.db" --target 50%
+same "is the plan" "$(cat "$tmp/one")" "$(cat "$tmp/out")"
+
+# what cannot be
+refuses "no labels" 2 "a plan needs a whole number of labels" "$METE" plan $USERS
+refuses "below one task" 2 "does not pay for one task of 10 labels (5 ways, 1 shot and its query); ask for 10 or more" \
+    "$METE" plan glyphs:5w-1s --labels 8
+refuses "more people than there are" 2 "has 40 people" "$METE" plan $USERS --labels 100 --people 41
+refuses "nobody to validate on" 2 "leaves nobody to validate on; ask at most 36" "$METE" plan $USERS --labels 100 --people 40
+refuses "people of classes" 2 "has no people" "$METE" plan glyphs:5w-1s --labels 100 --people 5
+refuses "more labels than items" 2 "items in all; ask for at most as many" "$METE" plan $USERS --labels 100000
+refuses "a budget twice" 2 "--labels says it" "$METE" plan glyphs:5w-1s@2K --labels 100
+refuses "a setting of nobody" 2 "no method that the plan compares has that setting" "$METE" plan $USERS --labels 100 --set inner.lx=3
+refuses "a setting that it decides" 2 "a plan decides that itself" "$METE" plan $USERS --labels 100 --set method=maml
+refuses "a method of nobody" 2 "none of them is one that plans compare" "$METE" plan $USERS --labels 100 --methods mmal
+refuses "a target that is none" 2 "expected an accuracy" "$METE" plan $USERS --labels 100 --target high
+refuses "a price that is none" 2 "expected a number above 0" "$METE" plan $USERS --labels 100 --price much
+# shellcheck disable=SC2086
+ok "a target above any curve" plan $USERS --labels 120 $SMALL --db "$tmp/a.db" --target 99.9%
+same "is said to be" 1 "$(grep -c 'is above what the curve reaches' "$tmp/out")"
+finish
