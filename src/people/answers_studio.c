@@ -11,6 +11,7 @@
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,20 +113,26 @@ static void end_annotation(struct labelled *t)
     t->cancelled = false;
 }
 
+static int read_annotation(struct json *j, struct labelled *t)
+{
+    bool more = false;
+    int err = json_enter(j, JSON_OBJECT);
+    while (!err && !(err = json_more(j, &more)) && more)
+        err = strcmp(j->text, "result") == 0          ? read_result(j, t)
+              : strcmp(j->text, "completed_by") == 0  ? read_who(j, t)
+              : strcmp(j->text, "was_cancelled") == 0 ? json_get_bool(j, &t->cancelled)
+                                                      : json_skip(j);
+    if (!err)
+        end_annotation(t);
+    return err;
+}
+
 static int read_annotations(struct json *j, struct labelled *t)
 {
-    bool more = false, inner = false;
+    bool more = false;
     int err = json_enter(j, JSON_ARRAY);
-    while (!err && !(err = json_more(j, &more)) && more) {
-        err = json_enter(j, JSON_OBJECT);
-        while (!err && !(err = json_more(j, &inner)) && inner)
-            err = strcmp(j->text, "result") == 0          ? read_result(j, t)
-                  : strcmp(j->text, "completed_by") == 0  ? read_who(j, t)
-                  : strcmp(j->text, "was_cancelled") == 0 ? json_get_bool(j, &t->cancelled)
-                                                          : json_skip(j);
-        if (!err)
-            end_annotation(t);
-    }
+    while (!err && !(err = json_more(j, &more)) && more)
+        err = read_annotation(j, t);
     return err;
 }
 
@@ -207,24 +214,68 @@ static void release_task(struct labelled *t)
     free(t->who);
 }
 
-static int read_task(struct json *j, const struct people *p, struct given_list *out)
+/* Hands over what was said of the task, and releases it. */
+static int end_task(struct json *j, const struct people *p, struct labelled *t, int err,
+                    struct given_list *out)
 {
-    struct labelled t = {0};
+    if (!err)
+        err = check_task(j, p, t);
+    if (!err)
+        end_annotation(t);
+    out->blank += !err && t->found.n == 0;
+    for (int i = 0; i < t->found.n && !err; i++) {
+        t->found.at[i].item = t->item;
+        given_add(out, &t->found.at[i]);
+        t->found.at[i].klass = t->found.at[i].who = NULL;
+    }
+    release_task(t);
+    return err;
+}
+
+static int read_members(struct json *j, const struct people *p, struct labelled *t)
+{
     bool more = false;
     int err = json_enter(j, JSON_OBJECT);
     while (!err && !(err = json_more(j, &more)) && more)
-        err = read_key(j, p, &t);
+        err = read_key(j, p, t);
+    return err;
+}
+
+static int read_task(struct json *j, const struct people *p, struct given_list *out)
+{
+    struct labelled t = {0};
+    return end_task(j, p, &t, read_members(j, p, &t), out);
+}
+
+static int read_action(struct json *j, char action[STUDIO_ACTION])
+{
+    int err = json_get_string(j);
     if (!err)
-        err = check_task(j, p, &t);
+        snprintf(action, STUDIO_ACTION, "%s", j->text);
+    return err;
+}
+
+int answers_read_event(struct given_list *out, const struct people *p, const char *text,
+                       size_t size, char action[STUDIO_ACTION])
+{
+    struct json j;
+    struct labelled t = {0};
+    bool more = false;
+    *action = '\0';
+    json_open_memory(&j, "event", text, size);
+    int err = json_enter(&j, JSON_OBJECT);
+    while (!err && !(err = json_more(&j, &more)) && more)
+        err = strcmp(j.text, "action") == 0       ? read_action(&j, action)
+              : strcmp(j.text, "annotation") == 0 ? read_annotation(&j, &t)
+              : strcmp(j.text, "task") == 0       ? read_members(&j, p, &t)
+                                                  : json_skip(&j);
     if (!err)
-        end_annotation(&t);
-    out->blank += !err && t.found.n == 0;
-    for (int i = 0; i < t.found.n && !err; i++) {
-        t.found.at[i].item = t.item;
-        given_add(out, &t.found.at[i]);
-        t.found.at[i].klass = t.found.at[i].who = NULL;
-    }
-    release_task(&t);
+        err = json_finish(&j);
+    if (err || t.found.n == 0)
+        release_task(&t); /* of other things */
+    else
+        err = end_task(&j, p, &t, 0, out);
+    json_close(&j);
     return err;
 }
 

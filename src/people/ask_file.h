@@ -33,6 +33,11 @@ void given_add(struct given_list *g, const struct given *one); /* takes its text
 /* METE_EFORMAT and METE_EINVAL say path:line:column. */
 int answers_read_csv(struct given_list *out, const struct people *p, const char *path);
 int answers_read_studio(struct given_list *out, const struct people *p, const char *path);
+/* What Label Studio tells when something happens in it: {"action": "ANNOTATION_CREATED",
+ * "annotation": {…}, "task": {…}}.  No answers where it is of other things. */
+enum { STUDIO_ACTION = 40 };
+int answers_read_event(struct given_list *out, const struct people *p, const char *text,
+                       size_t size, char action[STUDIO_ACTION]);
 /* What is said by an answer in words: "?" is that they do not know. */
 #define ANSWER_DO_NOT_KNOW "?"
 

@@ -47,7 +47,6 @@ struct annotators {
     struct answers *answers;
     struct holder *holders;
     uint8_t *busy; /* (items) somebody holds it */
-    int64_t n_busy;
     pthread_mutex_t choosing;
     struct people people;
     uint8_t *avoid; /* (items) busy, or skipped by whom is chosen for */
@@ -62,10 +61,8 @@ static const struct dataset *data_of(const struct annotators *a)
 
 static void set_busy(struct annotators *a, const struct holder *h, int64_t item, bool busy)
 {
-    if (h->second || a->busy[item] == busy)
-        return;
-    a->busy[item] = busy;
-    a->n_busy += busy ? 1 : -1;
+    if (!h->second)
+        a->busy[item] = busy;
 }
 
 static int place_held(const struct holder *h, int64_t item)
@@ -284,7 +281,6 @@ static int measure_sure(struct people *p, int person, double *out)
 
 struct choice {
     int person; /* -1: nobody */
-    int64_t left;
     struct ask ask;
     double sure;
 };
@@ -296,17 +292,12 @@ static int choose_now(struct annotators *a, struct choice *c)
     int err = answers_refresh(p->answers);
     if (err)
         return err;
-    struct answers_totals t = answers_totals(p->answers);
-    if (t.budget > 0)
-        c->left += (int64_t)floor(money_labels(t.budget > t.spent ? t.budget - t.spent : 0));
-    else
-        c->left = INT64_MAX;
     if (c->person < 0)
         c->person = next_person(a);
-    if (c->person < 0 || c->left < 1)
+    if (c->person < 0)
         return 0;
     p->busy = a->avoid;
-    err = ask_people(p, c->person, a->o.round, c->left, 0, &c->ask);
+    err = ask_people(p, c->person, a->o.round, a->o.round, 0, &c->ask);
     if (!err && questions_model(p->questions))
         err = measure_sure(p, c->person, &c->sure);
     p->busy = NULL;
@@ -332,7 +323,7 @@ static void take_choice(struct annotators *a, struct holder *h, const struct cho
 /* Holds the lock, which it lets go meanwhile. */
 static void choose_for(struct annotators *a, struct holder *h)
 {
-    struct choice c = {.person = h->person, .left = -a->n_busy, .sure = NAN};
+    struct choice c = {.person = h->person, .sure = NAN};
     let_go_of_the_silent(a);
     memcpy(a->avoid, a->busy, (size_t)data_of(a)->items);
     for (int i = 0; i < h->skips; i++)
@@ -415,8 +406,6 @@ static enum nothing_left why_nothing(const struct holder *h, const struct view *
 {
     if (v->n > 0 || !h->finished)
         return LEFT_SOME;
-    if (v->budget > 0 && v->budget - v->spent < 1)
-        return LEFT_NO_BUDGET;
     return v->open == 0 ? LEFT_NONE : h->skips ? LEFT_SKIPPED : LEFT_TO_OTHERS;
 }
 
@@ -437,6 +426,10 @@ static void show(const struct annotators *a, const struct holder *h, struct view
         v.next[i] = h->held[i];
     count_items(a, h, &v);
     v.left = why_nothing(h, &v);
+    if (t.budget > 0 && t.budget - t.spent < a->o.cost) {
+        v.left = LEFT_NO_BUDGET;
+        v.n = 0;
+    }
     *out = v;
 }
 

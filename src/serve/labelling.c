@@ -16,11 +16,6 @@
 
 enum { EXAMPLES = 3 }; /* of each class */
 
-struct labelling {
-    struct annotators *annotators;
-    struct places places;
-};
-
 /* ---- what is asked for ---- */
 
 struct said { /* zeroed is nothing; in a body, or after the '?' of an address */
@@ -384,6 +379,11 @@ const struct http_route labelling_routes[] = {
     {"POST", "/undo", post_undo},
     {"GET", "/item/", get_item},
     {"GET", "/answers.csv", get_answers},
+    {"GET", "/health", studio_health},
+    {"POST", "/setup", studio_setup},
+    {"POST", "/predict", studio_predict},
+    {"POST", "/webhook", studio_webhook},
+    {"POST", "/train", studio_train},
     {0},
 };
 

@@ -30,6 +30,27 @@ part() { # NAME COMMAND...: adds up what a script says
 }
 part python3 "$here/check_http.py" "$METE" "$tmp/x.db"
 
+"$here/../people_table" "$tmp/people.csv" --people 40 --rows 24
+python3 "$here/shapes.py" "$tmp/shapes" 60
+ok "people to label" "$METE" data import table "$tmp/people.csv" --label activity --user person \
+    --set classes=climb,cycle,run,sit,walk -o "$tmp/data/people"
+ok "pictures to label" "$METE" data import folder "$tmp/shapes" -o "$tmp/data/shapes"
+ok "questions to the first" "$METE" label next "$tmp/data/people" --user p000 --n 5 -o "$tmp/ask.csv"
+"$here/../people_table" "$tmp/known.csv" --people 40 --rows 24 --known 1
+ok "people whose labels are known" "$METE" data import table "$tmp/known.csv" --label activity --user person -o "$tmp/data/known"
+ok "a model of them" "$METE" train "$tmp/data/known:1s@200" --method protonet --net mlp -o "$tmp/run"
+for model in "" "$tmp/run"; do
+    rm -rf "$tmp/data/asked"
+    cp -r "$tmp/data/people" "$tmp/data/asked"
+    part python3 "$here/check_labelling.py" "$METE" "$tmp/data/asked" ${model:+"$model"}
+done
+part python3 "$here/kill_labelling.py" "$METE" "$tmp/people.csv" 6
+refuses "a model for a database" 2 "are for labelling" "$METE" serve "$tmp/x.db" --model "$tmp/run"
+refuses "no dataset" 2 "no dataset" "$METE" serve "$tmp/none"
+refuses "data whose labels are known" 2 "nobody to ask" "$METE" serve glyphs-users
+refuses "a strategy that needs a model" 2 "there is none" "$METE" serve "$tmp/data/people" --labels active
+refuses "no such strategy" 2 "kmaens" "$METE" serve "$tmp/data/people" --labels kmaens
+
 # playwright-core is fetched once into the build folder.
 export PLAYWRIGHT=$build/node CHROMIUM METE
 CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -47,12 +68,6 @@ fi
 "$build/fixture_db" "$tmp/few.db" 1
 part node --no-warnings "$here/live.mjs" "$tmp/few.db"
 
-"$here/../people_table" "$tmp/people.csv" --people 40 --rows 24
-python3 "$here/shapes.py" "$tmp/shapes" 60
-ok "people to label" "$METE" data import table "$tmp/people.csv" --label activity --user person \
-    --set classes=climb,cycle,run,sit,walk -o "$tmp/data/people"
-ok "pictures to label" "$METE" data import folder "$tmp/shapes" -o "$tmp/data/shapes"
-ok "questions to the first" "$METE" label next "$tmp/data/people" --user p000 --n 5 -o "$tmp/ask.csv"
 part node --no-warnings "$here/label.mjs" "$tmp/data/people" "$tmp/data/shapes" "$tmp/ask.csv"
 grep '^next picture' "$tmp/log" >&2
 finish
