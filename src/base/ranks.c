@@ -33,7 +33,7 @@ static struct {
     pthread_mutex_t lock; /* a transport is called by one thread at a time */
     struct ranks world;
     struct hello *hello; /* (ranks) */
-    bool *gone;          /* (ranks) given up */
+    char (*gone)[96];    /* (ranks) why it was given up, or "" */
     bool lost;           /* one of them was */
     bool goes_on;        /* without those that end */
     double timeout;
@@ -141,11 +141,14 @@ static double patience(int rank)
     return job.timeout * (rank > job.via.rank ? 1.25 - 0.25 * share : 3);
 }
 
+/* What it was given up for first is what is said of it ever after. */
 static int give_up(int rank, const char *why)
 {
-    char name[160];
-    job.gone[rank] = job.lost = true;
-    return fail(METE_EIO, "%s %s", ranks_name(&job.world, rank, name), why);
+    char name[160], *first = job.gone[rank];
+    if (!*first)
+        snprintf(first, sizeof *job.gone, "%s", why);
+    job.lost = true;
+    return fail(METE_EIO, "%s %s", ranks_name(&job.world, rank, name), first);
 }
 
 /* Whether a rank of this machine has ended. */
@@ -216,8 +219,8 @@ static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool se
     for (size_t at = 0; at < bytes; at += PIECE) {
         size_t n = bytes - at < PIECE ? bytes - at : PIECE;
         struct mete_request q = {{0}};
-        if (job.gone[rank])
-            return give_up(rank, "was given up before");
+        if (*job.gone[rank])
+            return give_up(rank, job.gone[rank]);
         pthread_mutex_lock(&job.lock);
         int failed = sends ? job.via.send(job.via.user, rank, data + at, n, &q)
                            : job.via.receive(job.via.user, rank, data + at, n, &q);

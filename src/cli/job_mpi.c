@@ -38,15 +38,31 @@ const char *job_mpi_name(void)
 
 /* ---- the guard ---- */
 
+/* A launcher may let the others wait for ever for a rank that died before it had started MPI. */
+enum { START_SECONDS = 600 };
+
 /* What the two processes of a rank share. */
 static struct guarded {
-    volatile int rank, goes_on;
+    volatile int rank, goes_on, started;
 } * guarded;
 static volatile pid_t child;
 
 static void pass_on(int signal_number)
 {
     kill(child, signal_number);
+}
+
+static void on_alarm(int signal_number)
+{
+    static const char sentence[] = "mete: MPI has not started on all ranks for 600 s; is one of "
+                                   "them dead, or a host out of reach?\n";
+    (void)signal_number;
+    if (guarded->started)
+        return;
+    kill(child, SIGKILL);
+    if (write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
+        _exit(EXIT_FAILED);
+    _exit(EXIT_FAILED);
 }
 
 /* How the child ended, in the words and by the status of this process. */
@@ -98,6 +114,8 @@ static int fork_guarded(void)
     }
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         signal(passed[i], pass_on);
+    signal(SIGALRM, on_alarm);
+    alarm(START_SECONDS);
     watch();
 }
 
@@ -133,6 +151,7 @@ static void mpi_goes_on(void *user, int32_t goes_on)
 int job_mpi_open(struct mete_transport *out)
 {
     int given, rank, ranks, on_host, of_host;
+    char name[16];
     MPI_Comm host;
     if (fork_guarded())
         return EXIT_FAILED;
@@ -146,6 +165,9 @@ int job_mpi_open(struct mete_transport *out)
     MPI_Comm_size(host, &of_host);
     MPI_Comm_free(&host);
     guarded->rank = rank;
+    guarded->started = true;
+    snprintf(name, sizeof name, "mete rank %d", rank);
+    prctl(PR_SET_NAME, name); /* for top and ps */
     *out = (struct mete_transport){.size = sizeof *out,
                                    .name = job_mpi_name(),
                                    .rank = rank,
@@ -159,9 +181,23 @@ int job_mpi_open(struct mete_transport *out)
     return 0;
 }
 
+static int last_status;
+
+static void end_now(int signal_number)
+{
+    (void)signal_number;
+    _exit(last_status);
+}
+
+/* Both functions of MPI wait for the launcher's part on this host, which may wait for that on
+ * another: for ever, where the link is cut. */
 void job_mpi_close(int status, bool lost)
 {
+    enum { ABORT_SECONDS = 5, FINALIZE_SECONDS = 60 };
     fflush(NULL);
+    last_status = status;
+    signal(SIGALRM, end_now);
+    alarm(lost ? ABORT_SECONDS : FINALIZE_SECONDS);
     if (lost)
         MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();
