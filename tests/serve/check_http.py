@@ -1,4 +1,5 @@
-"""check_http.py METE DB - `mete serve` as a program meets it: the token, limits, streams, the end.
+"""check_http.py METE DB [slow] - `mete serve` as a program meets it: the token, limits, streams, the
+end.  slow: also limits of time, which take more than a minute.
 
 Says what does not hold, and how many checks did, on its last line.
 """
@@ -117,6 +118,39 @@ def limits(s):
     check('it answers after 200 connections that said nothing', s.ask('/state')[0] == 200)
 
 
+def time_until_closed(s, data, every=None):
+    """Seconds until the server closes a connection that said `data`, and then a byte now and then."""
+    c = socket.create_connection(('127.0.0.1', s.port), timeout=every or 100)
+    c.sendall(data)
+    began = time.time()
+    while time.time() - began < 100:
+        try:
+            if not c.recv(65536):
+                break
+        except TimeoutError:
+            c.sendall(b' ')
+        except OSError:
+            break
+    c.close()
+    return time.time() - began
+
+
+def limits_of_time(s):
+    head = f'POST /state HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\nContent-Length: 1000\r\n\r\n'.encode()
+    took = {}
+
+    def measure(name, *how):
+        took[name] = time_until_closed(s, *how)
+    threads = [threading.Thread(target=measure, args=how) for how in
+               (('silence', b''), ('half a head', head[:30]), ('a body that drips', head, 0.5))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check('silence ends after a minute', 55 < took['silence'] < 75 and 55 < took['half a head'] < 75, took)
+    check('a body has half a minute', 25 < took['a body that drips'] < 40, took)
+
+
 def streams(s):
     got, first = [], threading.Event()
 
@@ -144,6 +178,8 @@ server = Server(DB)
 who_is_let_in(server)
 paths_and_methods(server)
 limits(server)
+if sys.argv[3:] == ['slow']:
+    limits_of_time(server)
 streams(server)
 other = Server(DB)
 check('another token each time', other.token != server.token and len(other.token) == 32)

@@ -11,7 +11,7 @@ const node = (name, attributes, ...children) => {
 };
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const count = (n) => (Math.round(n * 100) / 100).toLocaleString('en-US');
-const percent = (x) => Math.round(100 * x) + ' %';
+const percent = (x) => (x > 0.995 ? 'over 99' : Math.round(100 * x)) + ' %';
 
 const CLASS_KEYS = '123456789abcdefhijklmnopqrstuvwxy'; // not g and z, which do other things
 let about = null;   // the data
