@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUY_AT_ONCE = 256 }; /* tasks asked for in one call, so that progress can show */
+/* Tasks asked for in one call: few, since a strategy may embed hundreds of images of each, and only
+ * between calls progress shows and a run can be stopped. */
+enum { BUY_AT_ONCE = 32 };
 
 void trainer_release(struct trainer *t)
 {
