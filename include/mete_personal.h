@@ -89,8 +89,9 @@ int mete_adapt_person(const struct mete_adapt_options *o, int64_t *labels);
 struct mete_predictions_options {
     size_t size;
     const char *model;
-    const char *what; /* a dataset, a CSV table, x.npy, or a folder or archive of images */
-    const char *user; /* of a dataset: adapts to what is known of them; NULL: as the model is */
+    const char *what; /* a dataset, a CSV table, x.npy, or an image, folder or archive of them */
+    const char *user; /* of a dataset: their items, adapted to what is known of them; "all": each
+                         person's own; NULL: all items, and the model as it is */
     const char *out;  /* the CSV to write */
     const char *save; /* a file for the model that predicted (as for mete_export), or NULL */
     const char *device;
@@ -98,10 +99,13 @@ struct mete_predictions_options {
 };
 struct mete_predictions {
     int64_t items;
+    int32_t people;  /* it was adapted to, one after another */
+    int32_t without; /* of all, those who are left out: nothing is known of them, and the model
+                        knows no classes without */
     int64_t labels;  /* that it was adapted to */
     int64_t missing; /* fields that were filled */
     int64_t known;   /* items of a dataset whose class is known, the labels above left out, and */
-    double right;    /* the share of them that was predicted; NaN where there are none */
+    double right;    /* the share of them that was predicted right; NaN where there are none */
 };
 int mete_predictions(const struct mete_predictions_options *o, struct mete_predictions *out);
 

@@ -44,6 +44,18 @@ void text_print(struct text *t, const char *fmt, ...)
     va_end(again);
 }
 
+void text_csv(struct text *t, const char *field)
+{
+    if (!field[strcspn(field, ",\"\n\r")]) {
+        text_add(t, field);
+        return;
+    }
+    text_add(t, "\"");
+    for (; *field; field++)
+        text_add_bytes(t, *field == '"' ? "\"\"" : field, *field == '"' ? 2 : 1);
+    text_add(t, "\"");
+}
+
 int text_width(const char *s)
 {
     int width = 0;

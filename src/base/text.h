@@ -18,6 +18,7 @@ struct text {
 void text_add(struct text *t, const char *piece);
 void text_add_bytes(struct text *t, const void *bytes, size_t size);
 void text_print(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text_csv(struct text *t, const char *field); /* in quotes where it needs them (RFC 4180) */
 void text_pad(struct text *t, const char *piece, int width); /* in characters; < 0: to the left */
 /* Words in lines of at most `width` characters, each with its newline. */
 void text_wrap(struct text *t, const char *words, int width);

@@ -54,6 +54,8 @@ struct answers;
 
 /* `name` as dataset_find takes it; a dataset that is not on the disk has no answers. */
 int answers_open(struct answers **out, const char *name);
+/* The same, and no answers of a dataset that is not on the disk; to read alone. */
+int answers_open_any(struct answers **out, const char *name);
 void answers_close(struct answers *a);  /* NULL is fine */
 int answers_refresh(struct answers *a); /* reads what others have added since */
 

@@ -48,6 +48,7 @@ int dataset_open(struct dataset **out, const char *dir);
  * as $METE_DATA/NAME, then data/NAME, then as a path.  Says how to get one that
  * is not there. */
 int dataset_find(struct dataset **out, const char *name);
+bool dataset_known(const char *name); /* whether there is one by that name */
 /* Replaces a name by the one spelling that all spellings of the same data have; those of
  * data on the disk are left as they are. */
 int dataset_spell(char *name, size_t size);

@@ -101,21 +101,44 @@ static int not_there(const char *name, const char *root)
     return err;
 }
 
+/* $METE_DATA; NULL: not set. */
+static const char *data_root(void)
+{
+    const char *root = getenv("METE_DATA");
+    return root && *root ? root : NULL;
+}
+
+/* The folder of the dataset, free() it; NULL: there is none. */
+static char *find_folder(const char *name)
+{
+    const char *root = data_root();
+    char *places[] = {root ? mem_print("%s/%s", root, name) : NULL, mem_print("data/%s", name),
+                      mem_string(name)};
+    char *found = NULL;
+    for (int i = is_path(name) ? 2 : 0; i < 3 && !found; i++)
+        if (places[i] && is_dataset(places[i])) {
+            found = places[i];
+            places[i] = NULL;
+        }
+    for (int i = 0; i < 3; i++)
+        free(places[i]);
+    return found;
+}
+
+bool dataset_known(const char *name)
+{
+    char *folder = is_generated(name) ? NULL : find_folder(name);
+    bool known = is_generated(name) || folder;
+    free(folder);
+    return known;
+}
+
 int dataset_find(struct dataset **out, const char *name)
 {
     if (is_generated(name))
         return glyphs_make(out, name);
-    const char *root = getenv("METE_DATA");
-    if (root && !*root)
-        root = NULL;
-    char *places[] = {root ? mem_print("%s/%s", root, name) : NULL, mem_print("data/%s", name),
-                      mem_string(name)};
-    int err = 0, found = -1;
-    for (int i = is_path(name) ? 2 : 0; i < 3 && found < 0; i++)
-        if (places[i] && is_dataset(places[i]))
-            found = i;
-    err = found < 0 ? not_there(name, root) : dataset_open(out, places[found]);
-    for (int i = 0; i < 3; i++)
-        free(places[i]);
+    char *folder = find_folder(name);
+    int err = folder ? dataset_open(out, folder) : not_there(name, data_root());
+    free(folder);
     return err;
 }

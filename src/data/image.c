@@ -13,6 +13,12 @@ bool image_has_suffix(const char *name)
                    strcasecmp(dot, ".jpeg") == 0);
 }
 
+bool image_wanted(const char *name)
+{
+    const char *base = strrchr(name, '/');
+    return (base ? base[1] : *name) != '.' && !strstr(name, "__MACOSX/") && image_has_suffix(name);
+}
+
 int image_decode(struct image *out, const void *data, size_t size, int c, const char *place)
 {
     if (size >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0)

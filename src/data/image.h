@@ -23,6 +23,7 @@ enum { IMAGE_SIDE_MAX = 1 << 14, IMAGE_FILE_MAX = 64 << 20 };
 int image_decode(struct image *out, const void *data, size_t size, int c, const char *place);
 void image_release(struct image *image); /* zeroed is fine */
 bool image_has_suffix(const char *name); /* .png, .jpg or .jpeg, in any case */
+bool image_wanted(const char *name);     /* and it is not hidden or what archivers add */
 
 int image_decode_png(struct image *out, const void *data, size_t size, int c, const char *place);
 int image_decode_jpeg(struct image *out, const void *data, size_t size, int c, const char *place);

@@ -51,6 +51,11 @@ int model_weights(struct mete_model *m, bool adapted, struct tensors *out);
 /* Whether it predicts by prototypes, and needs no support to do so. */
 bool model_compares(const struct mete_model *m);
 bool model_needs_support(const struct mete_model *m);
+/* METE_EINVAL where what it says of an item depends on the others that are asked about with it, or,
+ * unless `support` is at hand, on that. */
+int model_check_alone(const struct mete_model *m, bool support);
+/* METE_EINVAL where it can tell no classes apart before it is adapted. */
+int model_check_classes(const struct mete_model *m);
 /* The prototypes (ways, features) that the task's items are compared with: with a prior they are
  * drawn to it, and are it where there is no task.  odds (ways) is what the logit of each class has
  * besides: its log odds, 0 without a prior, -infinity for a class that is left out. */

@@ -162,20 +162,8 @@ static int check(const struct mete_model *m)
     if (method->ops->open)
         return fail(METE_EINVAL, "%s: a model of method %s has no net to export", m->name,
                     method->ops->name);
-    if (m->setup.net->bn && m->setup.net->bn(m->setup.net_state) != BN_RUNNING)
-        return fail(METE_EINVAL,
-                    m->has_frozen ? "%s: its batch norm looks at other inputs; export it with "
-                                    "net.bn=running"
-                                  : "%s has no frozen batch-norm statistics, being of an older "
-                                    "mete; train it again, or with net.bn=running",
-                    m->name);
-    if (model_compares(m) && !m->prototypes &&
-        !(method->ops->prior && method->ops->prior(method, NULL)))
-        return fail(METE_EINVAL,
-                    "%s knows no classes before it is adapted; adapt it to a few labels: 'mete "
-                    "adapt'",
-                    m->name);
-    return 0;
+    int err = model_check_alone(m, false);
+    return err ? err : model_check_classes(m);
 }
 
 int model_graph(struct mete_model *m, struct graph *out)

@@ -87,6 +87,32 @@ bool model_needs_support(const struct mete_model *m)
     return bn == BN_SUPPORT || (bn == BN_BATCH && joint);
 }
 
+int model_check_alone(const struct mete_model *m, bool support)
+{
+    const struct method *method = &m->setup.method;
+    enum bn_mode bn =
+        method->ops->open || !m->setup.net->bn ? BN_RUNNING : m->setup.net->bn(m->setup.net_state);
+    if (bn == BN_RUNNING || (bn == BN_SUPPORT && support))
+        return 0;
+    return fail(METE_EINVAL,
+                m->has_frozen ? "%s: its batch norm looks at other items; set net.bn=running"
+                              : "%s has no frozen batch-norm statistics, being of an older mete; "
+                                "train it again, or with net.bn=running",
+                m->name);
+}
+
+int model_check_classes(const struct mete_model *m)
+{
+    const struct method *method = &m->setup.method;
+    bool prior = method->ops->prior && method->ops->prior(method, NULL);
+    return !model_compares(m) || m->prototypes || prior
+               ? 0
+               : fail(METE_EINVAL,
+                      "%s knows no classes before it is adapted; adapt it to a few labels: 'mete "
+                      "adapt'",
+                      m->name);
+}
+
 int model_forget_task(struct mete_model *m)
 {
     free(m->prototypes);

@@ -12,8 +12,6 @@ int ask_write_csv(const char *path, const struct people *p, const struct places 
 int ask_write_studio(const char *path, const struct people *p, const struct places *places,
                      const struct ask *a);
 
-void csv_add_field(struct text *t, const char *field); /* in quotes where it needs them */
-
 /* ---- answers ---- */
 
 struct given { /* one answer, and where it stands in the file */

@@ -11,18 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void csv_add_field(struct text *t, const char *field)
-{
-    if (!field[strcspn(field, ",\"\n\r")]) {
-        text_add(t, field);
-        return;
-    }
-    text_add(t, "\"");
-    for (const char *c = field; *c; c++)
-        text_print(t, *c == '"' ? "\"%c" : "%c", *c);
-    text_add(t, "\"");
-}
-
 static void add_row(struct text *t, const struct people *p, const struct places *places,
                     const struct question *q)
 {
@@ -30,11 +18,11 @@ static void add_row(struct text *t, const struct people *p, const struct places 
     text_print(t, "%" PRId64, q->item);
     if (places->word) {
         text_add(t, ",");
-        csv_add_field(t, places_of(places, q->item, place));
+        text_csv(t, places_of(places, q->item, place));
     }
     if (p->d->users) {
         text_add(t, ",");
-        csv_add_field(t, people_name(p, q->person, name));
+        text_csv(t, people_name(p, q->person, name));
     }
     text_print(t, ",%d,", q->round);
     if (q->cluster >= 0)

@@ -44,7 +44,10 @@ static int write_all(const struct mete_questions_options *o, const struct people
     struct places places = {0};
     bool all = o->user && strcmp(o->user, "all") == 0 && p->d->users;
     int64_t left = labels_left(o, p->answers);
-    int err = all ? 0 : people_find(p, o->user, &person);
+    int err = all || (!o->user && p->d->users) ? 0 : people_find(p, o->user, &person);
+    if (!err && !o->user && p->d->users)
+        err = fail(METE_EINVAL, "%s has %d users: say whom to ask, --user NAME or --user all",
+                   p->d->name, p->d->users);
     if (!err && left < 1)
         err = fail(METE_EBUDGET,
                    "%s: the budget is spent; raise it with 'mete label status --budget'", o->data);

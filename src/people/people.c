@@ -30,7 +30,7 @@ static void sort_items(struct people *p)
 int people_open(struct people *out, const struct people_options *o)
 {
     struct people p = {0};
-    int err = answers_open(&p.answers, o->data);
+    int err = (o->nobody_asked ? answers_open_any : answers_open)(&p.answers, o->data);
     if (!err) {
         p.d = answers_dataset(p.answers);
         while (answers_class(p.answers, p.n_classes)) {
@@ -87,8 +87,7 @@ int people_find(const struct people *p, const char *name, int *person)
 {
     char buffer[16];
     if (!name && p->d->users)
-        return fail(METE_EINVAL, "%s has %d users: say whom to ask, --user NAME or --user all",
-                    p->d->name, p->d->users);
+        return fail(METE_EINVAL, "%s has %d users: say who, --user NAME", p->d->name, p->d->users);
     if (name && !p->d->users)
         return fail(METE_EINVAL, "%s has no users: leave --user out", p->d->name);
     for (int u = 0; u < p->n; u++)
@@ -127,6 +126,14 @@ void pool_release(struct pool *pool)
     free(pool->item);
     free(pool->known);
     *pool = (struct pool){0};
+}
+
+int people_adapt(const struct people *p, int person)
+{
+    struct pool pool = people_pool(p, person);
+    int err = questions_adapt(p->questions, &pool);
+    pool_release(&pool);
+    return err;
 }
 
 int *people_rounds(const struct people *p)

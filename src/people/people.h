@@ -23,6 +23,7 @@ struct people {
 struct people_options {
     const char *data, *model, *strategy; /* as in struct questions_options */
     const char *const *set, *device;
+    bool nobody_asked; /* generated data are fine, too */
 };
 int people_open(struct people *out, const struct people_options *o);
 void people_close(struct people *p); /* zeroed is fine */
@@ -36,6 +37,9 @@ int64_t people_items(const struct people *p, int person, const int64_t **item);
  * said not to know, are left out.  Give back with pool_release. */
 struct pool people_pool(const struct people *p, int person);
 void pool_release(struct pool *pool);
+
+/* Adapts the model to what is known of a person, perhaps nothing. */
+int people_adapt(const struct people *p, int person);
 
 /* Of everybody (n), free() it: 1, and 1 more for each batch of their answers. */
 int *people_rounds(const struct people *p);

@@ -331,7 +331,7 @@ static void add_answers(void *user, const struct answers *a)
         for (size_t k = 0; k < sizeof field / sizeof *field; k++)
             if (field[k]) {
                 text_add(&s->text, ",");
-                csv_add_field(&s->text, field[k]);
+                text_csv(&s->text, field[k]);
             }
         text_add(&s->text, "\n");
     }

@@ -120,12 +120,6 @@ static int look_at(struct folder *f, struct file_iter *w)
     return err;
 }
 
-static bool is_junk(const char *name)
-{
-    const char *base = strrchr(name, '/');
-    return (base ? base[1] : *name) == '.' || strstr(name, "__MACOSX/");
-}
-
 /* First pass: the names, and a look at the first image. */
 static int list_files(struct folder *f)
 {
@@ -133,7 +127,7 @@ static int list_files(struct folder *f)
     const char *name = NULL;
     int err = file_iter_open(&w, f->path);
     while (!err && !(err = file_iter_next(w, &name)) && name) {
-        if (is_junk(name) || !image_has_suffix(name))
+        if (!image_wanted(name))
             continue;
         err = add_file(f, name, file_iter_place(w));
         if (!err && f->files.n == 1)
