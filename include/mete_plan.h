@@ -27,14 +27,20 @@ struct mete_plan_options {
     uint64_t seed;
     int32_t people;  /* who can be asked, at most; 0: everybody */
     int32_t threads; /* 0: one per core */
-    /* Told once, before the runs; seconds NaN where nothing has to be run. */
-    void (*before)(void *user, int32_t runs, double seconds);
+    /* Told once, before the runs: about how long they take (NaN: not known), without those that
+     * were made before, and with how many training steps. */
+    void (*before)(void *user, double seconds, int32_t steps);
     mete_progress_fn *progress; /* of this call alone; NULL: that of mete_progress_to */
     void *user;
 };
 /* Makes a plan, or goes on with one that was stopped, and keeps it in the database.  *out, to be
  * freed by mete_free(), is the plan as "text" (80 columns) or "json". */
 int mete_plan(const struct mete_plan_options *o, const char *format, char **out);
+/* Makes a plan, then the full grid of its arms with all labels and `seeds` seeds (0: 3), tested on
+ * the test part; says how much worse the plan's choice is than the best of the grid, and how much
+ * worse the choices of advisors are who look at no data.  *out as above. */
+int mete_plan_eval(const struct mete_plan_options *o, int32_t seeds, const char *format,
+                   char **out);
 
 #ifdef __cplusplus
 }

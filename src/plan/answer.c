@@ -219,14 +219,14 @@ static void spend(struct answer *a, const struct curve *c, double labels, struct
 static void predict_budgets(struct answer *a, const struct race *r, const struct cloud *p,
                             const struct curve *c)
 {
-    static const double times[BUDGETS] = {0.1, 0.5, 1, 2, 10};
+    static const double times[BUDGETS] = {0.1, 0.25, 0.5, 1, 2, 4, 7, 10};
     double measured = 1 - race_mean(r, &a->best, NULL);
     for (int b = 0; b < BUDGETS; b++) {
         spend(a, c, times[b] * (double)a->s->labels, &a->at[b]);
         a->at[b].accuracy = 1 - error_at(a, c, &a->at[b], measured);
     }
     draw_intervals(a, r, p);
-    a->amount = a->at[2];
+    a->amount = a->at[ONCE];
 }
 
 static void find_target(struct answer *a, const struct curve *c)
@@ -323,17 +323,22 @@ static void say_weaknesses(struct answer *a, const char *why)
                  : "");
     else
         weak(a, "Validated up to %" PRId64 " labels; beyond is extrapolation.", a->validated);
+    if (s->steps < s->whole_steps)
+        weak(a,
+             "Runs were of %d training steps, so that a plan takes minutes; longer training may do "
+             "better (--set train.steps=%d).",
+             s->steps, s->whole_steps);
     if (s->users && s->judged < 20)
         weak(a, "Only %d people are there to compare methods on; small differences cannot be seen.",
              s->judged);
     if (a->second.done && a->second_margin < a->second_half)
         weak(a, "The runner-up is within the noise of the comparison.");
-    int64_t spent = a->at[2].labels;
+    int64_t spent = a->at[ONCE].labels;
     if (spent < s->labels * 9 / 10)
         weak(a,
              "Only %" PRId64 " of the %" PRId64 " labels are spent: more than %d each of %d people "
              "were not tried.",
-             spent, s->labels, a->at[2].each, s->people);
+             spent, s->labels, a->at[ONCE].each, s->people);
 }
 
 /* A quarter of the labels is where curves can be trusted from. */
@@ -372,6 +377,7 @@ int answer_make(struct answer *a, const struct race *r, int best, int second)
     gather(&p, r, &a->best);
     curve_fit(&c, p.at, p.n, p.heldout);
     a->odd = curve_odd(&c, p.at, p.n, why, sizeof why);
+    a->curve = c;
     predict_budgets(a, r, &p, &c);
     find_target(a, &c);
     for (int i = 0; i < r->made; i++)

@@ -4,7 +4,7 @@
 
 #include "plan/plan.h"
 
-enum { BUDGETS = 5, METHODS_MAX = 12, WEAK_MAX = 8, WORDS = 320 };
+enum { BUDGETS = 8, ONCE = 3, METHODS_MAX = 12, WEAK_MAX = 8, WORDS = 320 };
 
 struct amount { /* labels, and what they bring */
     int64_t labels, people;
@@ -30,8 +30,9 @@ struct answer {
     int64_t second_people;
     double second_margin, second_half; /* best - second, points of accuracy and half of 90 % */
     double before, worse;
-    struct amount at[BUDGETS]; /* a tenth, half, once, twice and ten times B */
-    double target_labels;      /* NaN: no curve reaches it; 0: not asked */
+    struct amount at[BUDGETS]; /* from a tenth to ten times B; at[ONCE] at B */
+    struct curve curve;
+    double target_labels; /* NaN: no curve reaches it; 0: not asked */
     bool target_trusted;
     double reach; /* the accuracy at a hundred times the labels run */
     struct standing method[METHODS_MAX];
@@ -48,6 +49,12 @@ struct answer {
 /* From a race that was run. */
 int answer_make(struct answer *a, const struct race *r, int best, int second);
 void answer_release(struct answer *a);
+/* All of it, kept in the database. */
+int plan_make(struct situation *s, struct race *r, struct answer *a);
+/* Whether a budget is in the text and the JSON: a tenth, half, once, twice and ten times B. */
+bool answer_shows(const struct answer *a, int budget);
+/* Into the database, for the page. */
+int answer_keep(const struct answer *a, const struct race *r, const char *plan);
 /* free() them. */
 char *answer_text(const struct answer *a);
 char *answer_json(const struct answer *a);

@@ -12,26 +12,45 @@
 
 /* "plan-1f2e3d4c": of all that can change a plan, so that the same command goes on with it and
  * others share its runs without mixing with it. */
-static void name_of(const struct situation *s, char out[48])
+static void name_of(const struct situation *s, char out[PLAN_NAME])
 {
     struct text all = {0};
     char bench[1024], hash[SHA256_HEX];
     bench_text(&s->bench, bench, sizeof bench);
-    text_print(&all, "%s %" PRId64 " %d %s %s %s %" PRIu64, bench, s->labels, s->o->people,
+    text_print(&all, "%s %" PRId64 " %d %s %s %s %g %" PRIu64, bench, s->labels, s->o->people,
                s->o->price ? s->o->price : "", s->o->net ? s->o->net : "",
-               s->o->methods ? s->o->methods : "", s->o->seed);
+               s->o->methods ? s->o->methods : "", s->o->minutes, s->o->seed);
     for (int i = 0; s->o->set && s->o->set[i]; i++)
         text_print(&all, " %s", s->o->set[i]);
     sha256_of(all.at, all.size, hash);
-    snprintf(out, 48, "plan-%.8s", hash);
+    snprintf(out, PLAN_NAME, "plan-%.8s", hash);
     text_release(&all);
 }
 
-static int check_format(const char *format)
+int plan_check_format(const char *format)
 {
     return strcmp(format, "text") == 0 || strcmp(format, "json") == 0
                ? 0
                : fail(METE_EINVAL, "a plan is text or json, not '%s'", format);
+}
+
+int plan_make(struct situation *s, struct race *r, struct answer *a)
+{
+    char name[PLAN_NAME];
+    double seconds;
+    int best = -1, second = -1;
+    name_of(s, name);
+    *r = (struct race){.s = s, .seed = s->o->seed ? s->o->seed : 1};
+    snprintf(r->name, sizeof r->name, "%s", name);
+    int err = effort_settle(s, name, &seconds);
+    if (err)
+        return err;
+    if (s->o->before)
+        s->o->before(s->o->user, seconds, s->steps);
+    err = race_run(r, &best, &second);
+    if (!err)
+        err = answer_make(a, r, best, second);
+    return err ? err : answer_keep(a, r, name);
 }
 
 int mete_plan(const struct mete_plan_options *o, const char *format, char **out)
@@ -39,19 +58,16 @@ int mete_plan(const struct mete_plan_options *o, const char *format, char **out)
     NUMBER_LOCALE;
     struct situation s;
     struct answer a = {0};
-    struct race r = {.s = &s, .seed = o->seed ? o->seed : 1};
-    int best = -1, second = -1, err = check_format(format);
+    struct race r = {0};
+    int err = plan_check_format(format);
     if (!err)
         err = situation_open(&s, o);
     if (err)
         return err;
     if (s.none)
         err = fail(METE_EINVAL, "%s has too few labels to simulate with", s.bench.dataset);
-    name_of(&s, r.name);
     if (!err)
-        err = race_run(&r, &best, &second);
-    if (!err)
-        err = answer_make(&a, &r, best, second);
+        err = plan_make(&s, &r, &a);
     if (!err)
         *out = strcmp(format, "json") == 0 ? answer_json(&a) : answer_text(&a);
     answer_release(&a);

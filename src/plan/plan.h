@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-enum { EACH_MAX = 5, PLAN_SETTINGS_MAX = 6, PLAN_SET_MAX = 256 };
+enum { EACH_MAX = 5, PLAN_SETTINGS_MAX = 6, PLAN_SET_MAX = 256, PLAN_NAME = 16 };
 
 /* A method with the settings that did best in docs/people.md and docs/reproduction.md. */
 struct recipe {
@@ -45,6 +45,7 @@ struct situation {
     int shots[EACH_MAX]; /* of classes: that make it */
     int n_each;
     int steps;           /* of the whole training */
+    int whole_steps;     /* the same before it was shortened to what a plan may take */
     int batch;           /* tasks of an update */
     bool charge_support; /* budget.charge=support: what re-splits is left out */
     double price;        /* of a label in money; 0: not given */
@@ -84,7 +85,7 @@ int trial_steps(const struct situation *s, const struct trial *t);
 
 struct race {
     const struct situation *s;
-    char name[48]; /* of its suites */
+    char name[PLAN_NAME + 8]; /* of its suites */
     struct trial *trial;
     int n, made; /* those before `made` have been run */
     uint64_t seed;
@@ -102,6 +103,11 @@ struct margin race_margin(const struct race *r, const struct trial *a, const str
 /* Mean accuracy over the seeds of an arm at this budget and level. */
 double race_mean(const struct race *r, const struct trial *t, int *seeds);
 bool same_arm(const struct trial *a, const struct trial *b);
+
+/* effort.c: shortens training to what the plan may take; *seconds that it will, NaN: not known. */
+int effort_settle(struct situation *s, const char *plan, double *seconds);
+
+int plan_check_format(const char *format);
 
 /* All stages; *best is the trial of the arm that is recommended, at situation.within. */
 int race_run(struct race *r, int *best, int *second);

@@ -62,7 +62,7 @@ static char *spend_text(const struct answer *a, const struct trial *t, int64_t p
 static void say_recommendation(const struct answer *a, struct text *out)
 {
     char *method = method_text(&a->best);
-    char *spend = spend_text(a, &a->best, a->at[2].people, a->at[2].each);
+    char *spend = spend_text(a, &a->best, a->at[ONCE].people, a->at[ONCE].each);
     spend[0] = 'B';
     char money[64] = "";
     if (a->s->price > 0)
@@ -99,6 +99,11 @@ static void say_runner_up(const struct answer *a, struct text *out)
     free(spend);
 }
 
+bool answer_shows(const struct answer *a, int budget)
+{
+    return budget == ONCE || (!a->odd && budget != 1 && budget != 5 && budget != 6);
+}
+
 static void say_budgets(const struct answer *a, struct text *out)
 {
     bool any = false;
@@ -106,7 +111,7 @@ static void say_budgets(const struct answer *a, struct text *out)
                a->s->users ? "people" : "tasks", "each");
     for (int b = 0; b < BUDGETS; b++) {
         const struct amount *x = &a->at[b];
-        if (a->odd && b != 2)
+        if (!answer_shows(a, b))
             continue;
         bool beyond = !x->trusted || (double)x->labels > (double)a->s->within * 1.001;
         any |= !x->trusted;
@@ -345,7 +350,7 @@ char *answer_json(const struct answer *a)
     }
     jsonw_array(&w, "budgets");
     for (int b = 0; b < BUDGETS; b++)
-        if (!a->odd || b == 2)
+        if (answer_shows(a, b))
             put_amount(&w, NULL, &a->at[b]);
     jsonw_close(&w);
     put_target(&w, a);

@@ -98,6 +98,25 @@ int scores_labels(const char *db, const char *suites, int64_t kinds[3])
     store_close(s);
     return row < 0 ? row : err;
 }
+
+int scores_seconds(const char *db, const char *suites, double *out)
+{
+    struct store *s = NULL;
+    sqlite3_stmt *find = NULL;
+    int row = 0, err = store_open(&s, db, STORE_READ);
+    if (!err)
+        err = sql_prepare(s, &find,
+                          "SELECT sum(train_seconds + test_seconds) FROM times WHERE run IN"
+                          " (SELECT run FROM suite_runs JOIN suites USING (suite)"
+                          "  WHERE suites.name GLOB ?)");
+    if (!err)
+        sql_bind(find, "t", suites);
+    if (!err && (row = sql_row(s, find)) == 1)
+        *out = sqlite3_column_double(find, 0);
+    sqlite3_finalize(find);
+    store_close(s);
+    return row < 0 ? row : err;
+}
 #else
 int scores_read(const char *db, const char *suite, struct trial *t, int n)
 {
@@ -113,6 +132,14 @@ int scores_labels(const char *db, const char *suites, int64_t kinds[3])
     struct store *s = NULL;
     (void)suites;
     (void)kinds;
+    return store_open(&s, db, STORE_READ);
+}
+
+int scores_seconds(const char *db, const char *suites, double *out)
+{
+    struct store *s = NULL;
+    (void)suites;
+    (void)out;
     return store_open(&s, db, STORE_READ);
 }
 #endif

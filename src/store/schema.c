@@ -113,11 +113,27 @@ static const char keep_temp_sql[] =
     " NULL AS adapted_worse_share FROM main.tests;";
 enum { KEEP_VERSION = 7 };
 
+/* What `mete plan` answered; the rate is how fast the machine was when a plan was begun. */
+#define PLAN_TABLES(table)                                                                         \
+    "CREATE " table " plans (plan TEXT PRIMARY KEY, rate REAL, text TEXT, answer TEXT);"           \
+    "CREATE " table " plan_points ("                                                               \
+    "    plan TEXT NOT NULL, number INTEGER NOT NULL,"                                             \
+    "    kind TEXT NOT NULL," /* run, curve, map */                                                \
+    "    line TEXT NOT NULL," /* a method */                                                       \
+    "    labels INTEGER NOT NULL, people REAL, each REAL,"                                         \
+    "    accuracy REAL, low REAL, high REAL,"                                                      \
+    "    trusted INTEGER NOT NULL,"                                                                \
+    "    PRIMARY KEY (plan, number)"                                                               \
+    ") WITHOUT ROWID;"
+static const char plans_sql[] = PLAN_TABLES("TABLE");
+static const char plans_temp_sql[] = PLAN_TABLES("TEMP TABLE");
+enum { PLANS_VERSION = 8 };
+
 /* A change of the schema appends the statements that make it. */
 static const void *const steps[] = {schema_sql, measures_sql, choice_sql, contents_sql,
-                                    choice_sql, kinds_sql,    keep_sql};
+                                    choice_sql, kinds_sql,    keep_sql,   plans_sql};
 const int schema_version = sizeof steps / sizeof *steps;
-const int schema_objects = 19 + 9 + 3; /* tables, views and indices after the last step */
+const int schema_objects = 21 + 9 + 3; /* tables, views and indices after the last step */
 
 static int fill_student(struct store *s)
 {
@@ -136,6 +152,8 @@ int schema_for_reading(struct store *s, int version)
         err = sql_exec(s, kinds_temp_sql, "cannot read it");
     if (!err && version < KEEP_VERSION)
         err = sql_exec(s, keep_temp_sql, "cannot read it");
+    if (!err && version < PLANS_VERSION)
+        err = sql_exec(s, plans_temp_sql, "cannot read it");
     return err;
 }
 

@@ -205,4 +205,21 @@ int store_fail(struct store *s, const char *id, const char *sentence);
  * model, shots, support and bn. */
 int store_add_test(struct store *s, const char *id, const struct store_test *test);
 
+/* ---- plans (plan/) ---- */
+
+/* Notes that a plan is being made; *rate, GFLOP a second of this machine, is that of the first
+ * time: what was decided by it stays decided. */
+int store_plan_begin(struct store *s, const char *plan, double *rate);
+
+struct store_plan_point { /* of its figures */
+    const char *kind;     /* "run", "curve", "map" */
+    const char *line;     /* a method */
+    int64_t labels;
+    double people, each, accuracy, lo, hi; /* lo, hi: of 90 %; NaN: none */
+    bool trusted;                          /* within four times what was run */
+};
+/* The plan as text and as JSON, and its figures' points; replaces what was kept. */
+int store_plan_keep(struct store *s, const char *plan, const char *text, const char *json,
+                    const struct store_plan_point *at, int n);
+
 #endif

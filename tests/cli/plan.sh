@@ -55,4 +55,18 @@ refuses "a price that is none" 2 "expected a number above 0" "$METE" plan $USERS
 # shellcheck disable=SC2086
 ok "a target above any curve" plan $USERS --labels 120 $SMALL --db "$tmp/a.db" --target 99.9%
 same "is said to be" 1 "$(grep -c 'is above what the curve reaches' "$tmp/out")"
+
+refuses "a time that is none" 2 "expected a number of minutes above 0" "$METE" plan $USERS --labels 100 --minutes -3
+# shellcheck disable=SC2086
+ok "a little time" plan $USERS --labels 100 $SMALL --methods protonet,nearest --set train.steps=60 --minutes 0.0001 --db "$tmp/m.db"
+same "means fewer steps" 1 "$(grep -c 'Runs were of 30 training steps' "$tmp/out")"
+same "and it is said how long it takes" 1 "$(grep -c 'Planning takes about' "$tmp/err")"
+same "the plan is in the database" 1 "$(sqlite3 "$tmp/m.db" "SELECT count(*) FROM plans WHERE text LIKE '%a plan for 100 labels%'")"
+
+# beside the full grid
+# shellcheck disable=SC2086
+ok "how good it is" plan eval $USERS --labels 120 $SMALL --methods protonet,tuned --db "$tmp/a.db" --seeds 1
+same "the best of the grid is no worse" 1 "$(grep -cE '^the plan .* [0-9.]+% +[0-9.]+ ' "$tmp/out")"
+same "four advisors" 4 "$(grep -c "with the plan's method" "$tmp/out")"
+same "of the test part" 0 "$(sqlite3 "$tmp/a.db" "SELECT count(*) FROM settings JOIN suite_runs USING (run) JOIN suites USING (suite) WHERE name LIKE '%grid%' AND key = 'test.part' AND value != 'test'")"
 finish

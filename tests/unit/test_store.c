@@ -580,7 +580,7 @@ TEST(an_older_file_can_be_read_and_is_brought_up_to_date_by_writing)
     CHECK_OK(fixture_fill(s, 3, &f));
     CHECK_OK(sql_exec(
         s,
-        "DROP TABLE measures; DROP TABLE contents;"
+        "DROP TABLE measures; DROP TABLE contents; DROP TABLE plans; DROP TABLE plan_points;"
         "ALTER TABLE tests DROP COLUMN kept_share;"
         "ALTER TABLE tests DROP COLUMN adapted_accuracy;"
         "ALTER TABLE tests DROP COLUMN adapted_worse_share;"
