@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { COLD_OPEN = 2048, COLD_KNOWN = 128 }; /* items that are looked at without a model */
+
 struct questions {
     const struct dataset *d;
     struct fitted fitted; /* no model: zeroed */
@@ -187,18 +189,56 @@ static float *raw_of(struct questions *q, const struct pool *pool)
     return raw_points_of(&q->raw, pool->item, pool->n);
 }
 
+/* Of a large pool a random part, since clustering takes items times clusters, and there are as many
+ * clusters as known items and questions together.  place (n) is where each was. */
+static struct pool thin(const struct pool *pool, int want, uint64_t seed, int **place)
+{
+    struct pool p = {.item = mem_array((size_t)pool->n + 1, sizeof *p.item),
+                     .known = mem_array((size_t)pool->n + 1, sizeof *p.known)};
+    struct rng r = rng_make(seed, RNG_LABEL, 0, 1);
+    int left[2] = {0}; /* open, known */
+    for (int i = 0; i < pool->n; i++)
+        left[pool->known[i] >= 0]++;
+    int most[2] = {COLD_OPEN > want ? COLD_OPEN : want, COLD_KNOWN};
+    *place = mem_array((size_t)pool->n + 1, sizeof **place);
+    for (int i = 0; i < pool->n; i++) {
+        int known = pool->known[i] >= 0;
+        bool keep = left[known] <= most[known] ||
+                    rng_below(&r, (uint32_t)left[known]) < (uint32_t)most[known];
+        left[known]--;
+        most[known] -= keep;
+        if (!keep)
+            continue;
+        p.item[p.n] = pool->item[i];
+        p.known[p.n] = pool->known[i];
+        (*place)[p.n++] = i;
+    }
+    return p;
+}
+
+static int pick_cold(struct questions *q, const struct pool *pool, int want, uint64_t seed,
+                     struct picked *out, int *n)
+{
+    int *place;
+    struct pool part = thin(pool, want, seed, &place);
+    float *x = raw_of(q, &part);
+    int err = cold_pick(&q->labeller, &part, x, q->raw.features, want, seed, out, n);
+    for (int i = 0; i < *n && !err; i++)
+        out[i].at = place[out[i].at];
+    free(part.item);
+    free(part.known);
+    free(place);
+    free(x);
+    return err;
+}
+
 int questions_pick(struct questions *q, const struct pool *pool, int want, uint64_t seed,
                    struct picked *out, int *n)
 {
     *n = 0;
     if (pool->n == 0 || want <= 0)
         return 0;
-    if (q->fitted.model)
-        return pick_by_model(q, pool, want, seed, out, n);
-    float *x = raw_of(q, pool);
-    int err = cold_pick(&q->labeller, pool, x, q->raw.features, want, seed, out, n);
-    free(x);
-    return err;
+    return (q->fitted.model ? pick_by_model : pick_cold)(q, pool, want, seed, out, n);
 }
 
 static int doubt_of_model(struct questions *q, const struct pool *pool, double *out)

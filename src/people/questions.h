@@ -38,7 +38,8 @@ struct picked {
     float sure;    /* the probability of that; NaN without a model */
     float entropy; /* of the model's probabilities, in nats; NaN without a model */
 };
-/* At most `want` items of the pool, the most wanted first; *n is how many. */
+/* At most `want` items of the pool, the most wanted first; *n is how many.  Without a model those
+ * of a large pool are of a random part of it. */
 int questions_pick(struct questions *q, const struct pool *pool, int want, uint64_t seed,
                    struct picked *out, int *n);
 /* How much is left to learn of a pool, in a unit that pools share: with a model its mean entropy of

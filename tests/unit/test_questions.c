@@ -105,6 +105,45 @@ TEST(what_is_known_is_not_asked_about_again_nor_is_its_like)
     dataset_close(d);
 }
 
+TEST(of_a_large_pool_a_part_is_looked_at_and_what_is_known_is_not_asked)
+{
+    enum { MANY = 6000, KNOWN = 500, WANT = 7 };
+    struct dataset *d = NULL, parts = {.name = "many", .items = MANY, .classes = 2, .h = 1, .w = 1};
+    float *x = mem_array(2 * MANY, sizeof *x);
+    int32_t *y = mem_array(MANY, sizeof *y);
+    struct rng r = rng_make(1, RNG_TEST, 0, 0);
+    struct picked out[WANT], again[WANT];
+    int n, m;
+    for (int i = 0; i < MANY; i++) {
+        x[2 * i] = (float)rng_normal(&r);
+        x[2 * i + 1] = (float)rng_normal(&r);
+        y[i] = NO_LABEL;
+    }
+    parts.c = 2;
+    parts.is_float = true;
+    parts.scale = 1;
+    parts.x = x;
+    parts.y = y;
+    CHECK_OK(dataset_from_memory(&d, &parts));
+    struct questions *q = NULL;
+    struct pool p = pool_of(MANY);
+    for (int i = 0; i < KNOWN; i++)
+        p.known[i * 11] = i % 2;
+    CHECK_OK(questions_open(&q, &(struct questions_options){.data = d}));
+    CHECK_OK(questions_pick(q, &p, WANT, 1, out, &n));
+    CHECK_OK(questions_pick(q, &p, WANT, 1, again, &m));
+    CHECK(n == WANT && m == WANT);
+    for (int i = 0; i < n; i++) {
+        CHECK(out[i].at >= 0 && out[i].at < MANY && p.known[out[i].at] < 0);
+        CHECK_EQ(out[i].at, again[i].at);
+        for (int k = 0; k < i; k++)
+            CHECK(out[i].at != out[k].at);
+    }
+    questions_close(q);
+    pool_free(&p);
+    dataset_close(d);
+}
+
 TEST(strategies_that_cannot_be_asked_are_refused)
 {
     int heap[POINTS];
@@ -198,6 +237,7 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         T(without_a_model_every_heap_is_asked_about_whatever_its_columns_units),
         T(what_is_known_is_not_asked_about_again_nor_is_its_like),
+        T(of_a_large_pool_a_part_is_looked_at_and_what_is_known_is_not_asked),
         T(strategies_that_cannot_be_asked_are_refused),
         T(a_model_is_asked_in_the_words_of_the_dataset)};
     draw_pictures();

@@ -20,6 +20,7 @@ let me = null;      // {who, user, second}
 let view = null;    // what the server said last
 let items = [];     // the one at hand, and the next
 let shown = null;   // the item on the screen
+let said = null;    // when something was said of the one before
 let past = [];      // what was said of items, to undo
 let outbox = [];    // what the server has not confirmed
 let sending = false, looking = false, guessing = false;
@@ -176,6 +177,7 @@ function show() {
     shown = q.item;
     $('item').dataset.item = q.item;
     $('item').replaceChildren(...body(q), node('p', { class: 'made' }, where(q)));
+    measure();
   }
   for (const b of document.querySelectorAll('#classes button, #unknown, #skip')) b.disabled = !q;
   $('undo').disabled = past.length === 0 && view.last === null;
@@ -197,9 +199,11 @@ function sureness() {
 
 // ---- what is said ----
 
-// Time from a key or a tap to the next item on the screen.
-function measure(event) {
-  const start = event?.timeStamp ?? performance.now();
+// Time from a key or a tap to the next item on the screen, chosen and drawn.
+function measure() {
+  const start = said;
+  if (start === null) return;
+  said = null;
   const image = $('item').querySelector('img');
   const drawn = () => requestAnimationFrame(() => setTimeout(() => performance.measure('next', { start })));
   if (image && !image.complete) image.addEventListener('load', drawn, { once: true });
@@ -210,8 +214,8 @@ function settle(path, more, event) {
   const q = items.shift();
   if (!q) return;
   past.push(q);
+  said = event.timeStamp;
   show();
-  measure(event);
   say(path, { item: q.item, ...more });
 }
 
