@@ -41,6 +41,8 @@ int mete_plan(const struct mete_plan_options *o, const char *format, char **out)
  * worse the choices of advisors are who look at no data.  *out as above. */
 int mete_plan_eval(const struct mete_plan_options *o, int32_t seeds, const char *format,
                    char **out);
+/* The plans of a database as an HTML page: words, curves with bands, people by labels each. */
+int mete_plan_page(const char *db, const char *path);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@ from .errors import (BudgetError, DivergedError, FileError, FormatError, Invalid
 from .events import Event, Test
 from .learner import Items, Learner, Pool, Spec, Task, strategy
 from .model import Model, ModelInfo
+from .planning import plan
 from .results import ledger, report, results, table, tables
 from .suite import Progress, Summary, run
 from .theory import Bound, Note, bound, stability
@@ -28,7 +29,7 @@ __version__: str = lib.mete_version().decode()
 __all__ = [
     "Bound", "BudgetError", "Dataset", "DivergedError", "Event", "FileError", "FormatError", "InvalidError", "Items",
     "Learner", "MetaClassifier", "MeteError", "MissingError", "Model", "ModelInfo", "NoMemoryError", "Note", "Pool",
-    "Progress", "Spec", "Stopped", "Summary", "Task", "Test", "bound", "evaluate", "ledger", "report", "results",
+    "Progress", "Spec", "Stopped", "Summary", "Task", "Test", "bound", "evaluate", "ledger", "plan", "report", "results",
     "run", "stability", "strategy", "table", "tables", "train",
 ]
 

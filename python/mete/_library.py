@@ -93,6 +93,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "mete_table_column": (S.text, [table, C.c_int32, C.POINTER(C.POINTER(C.c_double)), C.POINTER(S.texts)]),
     "mete_table_close": (None, [table]),
     "mete_report": (C.c_int, [ref(S.mete_report_options)]),
+    "mete_plan": (C.c_int, [ref(S.mete_plan_options), S.text, out]),
+    "mete_plan_page": (C.c_int, [S.text, S.text]),
     "mete_fail": (C.c_int, [C.c_int, S.text]),
     "mete_learner_add": (C.c_int, [ref(S.mete_learner_ops), S.pointer]),
     "mete_learner_remove": (C.c_int, [S.text]),

@@ -144,6 +144,18 @@ class mete_report_options(C.Structure):
     _fields_ = [("db", text), ("path", text), ("suite", text), ("title", text), ("tensorboard", text)]
 
 
+# ---- plans ----
+
+plan_before_fn = C.CFUNCTYPE(None, pointer, C.c_double, C.c_int32)
+
+
+class mete_plan_options(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("data", text), ("labels", C.c_double), ("target", C.c_double),
+                ("price", text), ("methods", text), ("db", text), ("net", text), ("device", text), ("set", texts),
+                ("minutes", C.c_double), ("seed", C.c_uint64), ("people", C.c_int32), ("threads", C.c_int32),
+                ("before", plan_before_fn), ("progress", mete_progress_fn), ("user", pointer)]
+
+
 # ---- learners and strategies of one's own ----
 
 class mete_param(C.Structure):

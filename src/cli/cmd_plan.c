@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct values {
-    const char *target, *price, *methods, *db, *net, *device;
+    const char *target, *page, *price, *methods, *db, *net, *device;
     double labels, minutes;
     int people, threads, seed, seeds;
     bool json;
@@ -41,6 +41,7 @@ static const struct option options[] = {
     SHARED_OPTIONS,
     OPTION_TEXT(struct values, target, "--target", "85%",
                 "also say how many labels this accuracy needs"),
+    OPTION_TEXT(struct values, page, "-o", "FILE", "also write it as a page, with figures"),
     {0},
 };
 
@@ -103,6 +104,8 @@ static int work(const struct command *self, int argc, char **argv, bool eval)
     const char *format = v.json ? "json" : "text";
     char *plan = NULL;
     err = eval ? mete_plan_eval(&o, v.seeds, format, &plan) : mete_plan(&o, format, &plan);
+    if (!err && v.page)
+        err = mete_plan_page(v.db, v.page);
     progress_clear();
     if (err)
         return cli_failed(err);

@@ -37,9 +37,9 @@ static int add_sections(struct page *p, page_section_fn *const *sections, int n)
 }
 
 static page_section_fn *const all_sections[] = {
-    page_head,  page_tables,   page_paper,  page_figures,     page_pairs,
-    page_users, page_training, page_ledger, page_calibration, page_theory,
-    page_drift, page_measures, page_runs};
+    page_head,   page_plan,  page_tables,   page_paper,  page_figures,
+    page_pairs,  page_users, page_training, page_ledger, page_calibration,
+    page_theory, page_drift, page_measures, page_runs};
 enum { ALL_SECTIONS = sizeof all_sections / sizeof *all_sections };
 
 static void release_page(struct page *p)
@@ -108,6 +108,21 @@ int report_sections(struct text *out, const char *db, page_section_fn *const *se
         err = add_sections(&p, sections, n);
     if (!err)
         text_add_bytes(out, p.html.at, p.html.size);
+    release_page(&p);
+    return err;
+}
+
+int report_one(struct text *out, const char *db, const char *title, page_section_fn *section)
+{
+    NUMBER_LOCALE;
+    struct page p = {0};
+    int err = open_page(&p, db);
+    if (!err)
+        err = section(&p);
+    if (!err) {
+        p.head_size = p.html.size;
+        add_page(out, &p, title);
+    }
     release_page(&p);
     return err;
 }

@@ -61,9 +61,13 @@ int report_text(struct text *out, const struct mete_report_options *o);
 typedef int page_section_fn(struct page *p);
 int report_sections(struct text *out, const char *db, page_section_fn *const *sections, int n);
 
+/* A page of one section of all runs. */
+int report_one(struct text *out, const char *db, const char *title, page_section_fn *section);
+
 /* ---- sections, in order ---- */
 
 int page_head(struct page *p);     /* the first screen */
+int page_plan(struct page *p);     /* what mete plan answered */
 int page_tables(struct page *p);   /* the tables that suites ask for */
 int page_paper(struct page *p);    /* cell by cell beside the paper */
 int page_figures(struct page *p);  /* the figures that suites ask for, and the default ones */

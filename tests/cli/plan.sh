@@ -63,6 +63,17 @@ same "means fewer steps" 1 "$(grep -c 'Runs were of 30 training steps' "$tmp/out
 same "and it is said how long it takes" 1 "$(grep -c 'Planning takes about' "$tmp/err")"
 same "the plan is in the database" 1 "$(sqlite3 "$tmp/m.db" "SELECT count(*) FROM plans WHERE text LIKE '%a plan for 100 labels%'")"
 
+# as a page, and in the report of its database
+# shellcheck disable=SC2086
+ok "a page" plan $USERS --labels 120 $SMALL --methods protonet,nearest --db "$tmp/p.db" -o "$tmp/plan.html"
+ok "has the words" grep -q 'a plan for 120 labels' "$tmp/plan.html"
+same "a cell of the map for each number of people and of labels" \
+    "$(sqlite3 "$tmp/p.db" "SELECT count(*) FROM plan_points WHERE kind = 'map'")" "$(grep -c '<rect class="k0 m"' "$tmp/plan.html")"
+same "an interval at each budget of the curve" 0 \
+    "$(sqlite3 "$tmp/p.db" "SELECT count(*) FROM plan_points WHERE kind = 'curve' AND (low IS NULL OR low > accuracy OR high < accuracy)")"
+ok "a report" "$METE" report "$tmp/p.db" -o "$tmp/report.html"
+same "has the plan" 1 "$(grep -c '<section id="plans">' "$tmp/report.html")"
+
 # beside the full grid
 # shellcheck disable=SC2086
 ok "how good it is" plan eval $USERS --labels 120 $SMALL --methods protonet,tuned --db "$tmp/a.db" --seeds 1

@@ -305,3 +305,26 @@ def test_tables_and_what_is_refused(place):
         mete.report("r.db", "no/such/folder/page.html")
     with pytest.raises(mete.MeteError):
         mete.run("none.yaml", "r.db")
+
+
+def test_a_plan_is_a_dict_and_goes_on_where_it_was_stopped(place):
+    data = "glyphs-users:classes=4,users=40,images=24"
+    options = dict(db="plan.db", net="mlp", methods=["protonet", "nearest"],
+                   settings={"net.hidden": 1, "net.units": 8, "train.steps": 30})
+    told, seen = [], []
+
+    def stop(p):
+        seen.append(p.what)
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        mete.plan(data, 120, before=lambda seconds, steps: told.append(steps), progress=stop, **options)
+    assert told == [30] and seen and seen[0].startswith("plan-")
+    p = mete.plan(data, 120, target=0.9, page="plan.html", **options)
+    assert p["labels"] == 120 and p["recommended"]["method"] in ("protonet", "nearest")
+    spend = p["recommended"]["spend"]
+    assert spend["low"] <= spend["accuracy"] <= spend["high"] and spend["people"] * spend["each"] == spend["labels"]
+    assert "a plan for 120 labels" in open("plan.html", encoding="utf-8").read()
+    assert p == mete.plan(data, 120, target=0.9, threads=2, **options)
+    with pytest.raises(mete.InvalidError, match="has 40 people"):
+        mete.plan(data, 120, people=41, **options)

@@ -19,7 +19,7 @@ def by_the_compiler(folder):
             lines.append('printf("%s.%s %%zu %%zu\\n", offsetof(struct %s, %s), sizeof ((struct %s *)0)->%s);'
                          % (name, field, name, field, name, field))
     source = folder / "sizes.c"
-    source.write_text('#include <stdio.h>\n#include "mete_learner.h"\n#include "mete_theory.h"\nint main(void)\n{\n%s\n}\n'
+    source.write_text('#include <stdio.h>\n#include "mete_learner.h"\n#include "mete_plan.h"\n#include "mete_theory.h"\nint main(void)\n{\n%s\n}\n'
                       % "\n".join(lines))
     subprocess.run(["gcc", "-I%s/include" % ROOT, "-o", str(folder / "sizes"), str(source)], check=True)
     text = subprocess.run([str(folder / "sizes")], check=True, capture_output=True, text=True).stdout
@@ -37,6 +37,6 @@ def test_every_struct_is_as_in_the_headers(tmp_path):
 
 
 def test_every_function_is_in_a_header():
-    text = "".join(open("%s/include/%s.h" % (ROOT, n)).read() for n in ("mete", "mete_learner", "mete_theory"))
+    text = "".join(open("%s/include/%s.h" % (ROOT, n)).read() for n in ("mete", "mete_learner", "mete_plan", "mete_theory"))
     for name in _library.FUNCTIONS:
         assert name + "(" in text, name
