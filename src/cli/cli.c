@@ -249,11 +249,6 @@ int cli_options(const struct command *c, int argc, char **argv, void *values,
                 struct text_list *words)
 {
     int err = 0;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            help_print(stdout, c);
-            exit(cli_finish(EXIT_DONE));
-        }
     for (int i = 1; i < argc && !err; i++)
         err = argv[i][0] == '-' && argv[i][1] ? read_option(c, argc, argv, &i, values)
                                               : add_text(words, argv[i]);

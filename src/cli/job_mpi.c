@@ -166,7 +166,7 @@ int job_mpi_open(struct mete_transport *out)
     MPI_Comm_free(&host);
     guarded->rank = rank;
     guarded->started = true;
-    snprintf(name, sizeof name, "mete rank %d", rank);
+    snprintf(name, sizeof name, "mete-rank-%d", rank);
     prctl(PR_SET_NAME, name); /* for top and ps */
     *out = (struct mete_transport){.size = sizeof *out,
                                    .name = job_mpi_name(),

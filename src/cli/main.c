@@ -52,6 +52,11 @@ static int run(int argc, char **argv)
     const struct command *c = command_find(argc - 1, argv + 1, &used);
     if (!c)
         return EXIT_USAGE;
+    for (int i = used + 1; i < argc; i++)
+        if (is_help(argv[i])) {
+            help_print(stdout, c);
+            return EXIT_DONE;
+        }
     mete_log_to(print_message, NULL);
     progress_show();
     int status = c->run(c, argc - used, argv + used);

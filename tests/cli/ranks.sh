@@ -12,6 +12,8 @@ refuses "an MPI launcher without its MPI" 2 "copies were started by" env OMPI_CO
     PMI_SIZE=2 PMI_RANK=0 env -u PMI_FD "$METE" version
 mpi_find || { skip "$mpi_why"; finish; }
 ok "the version names the MPI" grep -q "$("$METE" version | tail -n 1)" <("$METE" version)
+ok "help, of one rank" mpi_run 2 "$METE" train --help
+same "and once" 1 "$(grep -c '^usage' "$tmp/out")"
 ok "and how many ranks there are" grep -q ", 2 ranks" <(mpi_run 2 "$METE" version)
 
 trained() { # FOLDER COMMAND...: the bytes of a run

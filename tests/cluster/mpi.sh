@@ -33,7 +33,7 @@ mpi_noted() {
 mpi_kill() {
     local guard child tries=0
     until guard=$(awk -v rank="$2" '$1 == rank { print $2 }' "$1" 2>/dev/null) && child=$(pgrep -P "$guard") &&
-        grep -q "^mete rank" "/proc/$child/comm" 2>/dev/null; do
+        grep -q "^mete-rank" "/proc/$child/comm" 2>/dev/null; do
         [ -n "$guard" ] && ! kill -0 "$guard" 2>/dev/null && return 1 # it is done
         [ $((++tries)) -lt 2000 ] || return 1
         sleep 0.02
