@@ -85,7 +85,7 @@ extern const struct command *const commands[]; /* ends with NULL */
 const struct command *command_find(int argc, char **argv, int *used);
 
 /* Reads argv[1..] into `values` and `words`, and checks how many words there are.  0, or
- * EXIT_USAGE after saying why.  --help prints the help on stdout and exits. */
+ * EXIT_USAGE after saying why. */
 int cli_options(const struct command *c, int argc, char **argv, void *values,
                 struct text_list *words);
 

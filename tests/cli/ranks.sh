@@ -72,6 +72,13 @@ ok "has the same results" cmp "$tmp/rows" "$tmp/teams"
 same "its environment has the ranks of a run" "2" \
     "$(sqlite3 "$tmp/teams.db" "SELECT max(json_extract(json, '$.ranks')) FROM environments")"
 ok "no sign is left" test -z "$(find "$tmp/teams.db.runs" -name '.ranks*')"
+# a plan makes its runs as a suite does
+plan="glyphs-users:classes=4,users=40,images=24 --labels 120 --net mlp --set net.units=8 --set train.steps=40 --methods protonet,nearest"
+ok "a plan" "$METE" plan $plan --db "$tmp/plan.db" --threads 1
+cp "$tmp/out" "$tmp/alone"
+ok "over ranks" mpi_run 2 "$METE" plan $plan --db "$tmp/plans.db" --threads 1
+cp "$tmp/out" "$tmp/shared"
+ok "is the same" cmp "$tmp/shared" "$tmp/alone"
 long="$suite --set train.steps=120"
 ok "longer, by one process" "$METE" run $long --db "$tmp/long.db" --threads 1
 results_of "$tmp/long.db" >"$tmp/long"
