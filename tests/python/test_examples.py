@@ -82,3 +82,16 @@ def test_a_strategy_of_ten_lines(tmp_path):
     source = open(os.path.join(EXAMPLES, "strategy/strategy.py")).read()
     body = source[source.index('picked."""\n') + len('picked."""\n'):source.index("\n\n\ndef main")]
     assert len(body.splitlines()) <= 10
+
+
+def test_people_from_a_table_to_predictions(tmp_path):
+    pytest.importorskip("pandas")
+    for name, more in (("known.csv", ["--people", "60"]), ("new.csv", ["--people", "8", "--first", "200"])):
+        subprocess.run([sys.executable, os.path.join(ROOT, "tests/people_table"), tmp_path / name, "--known", "1", *more],
+                       check=True)
+    said = program("people/people.py", "known.csv", "new.csv", "out.csv", "600", "train.steps=100",
+                   place=tmp_path).stdout
+    assert "8 new people, 6 labels each" in said
+    out = __import__("pandas").read_csv(tmp_path / "out.csv", index_col="row")
+    assert len(out) == 8 * 34 and out["sure"].between(0.2, 1).all()
+    assert (out["predicted"] == out["activity"]).mean() > 0.7  # of five activities; 86 % when this was written
