@@ -12,22 +12,24 @@ from ._structs import mete_array
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
+UINT8, FLOAT32, INT32 = np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.int32)
 
 
 def items_of(x: Any, what: str = "x") -> Array:
     """x as it is, if the library can read it in place."""
     if not isinstance(x, np.ndarray):
         raise TypeError("%s: expected a NumPy array, got %s" % (what, type(x).__name__))
-    if x.dtype not in (np.dtype(np.uint8), np.dtype(np.float32)):
+    if x.dtype != UINT8 and x.dtype != FLOAT32:
         raise TypeError("%s: its dtype is %s, expected uint8 or float32; give %s.astype(np.float32)"
                         % (what, x.dtype.str if x.dtype.kind in "fiu" else x.dtype, what))
-    if x.ndim not in (2, 3, 4):
+    if not 2 <= x.ndim <= 4:
         raise ValueError("%s: its shape is %s, expected (items, features), (items, height, width) or "
                          "(items, height, width, channels)" % (what, x.shape))
-    if not x.flags.c_contiguous:
+    flags = x.flags
+    if not flags.c_contiguous:
         raise ValueError("%s: its items do not lie one after the other (strides %s); give "
                          "np.ascontiguousarray(%s)" % (what, x.strides, what))
-    if not x.flags.aligned:
+    if not flags.aligned:
         raise ValueError("%s: its memory is not aligned; give %s.copy()" % (what, what))
     return x
 
@@ -44,7 +46,12 @@ def array_of(x: Array, scale: Optional[float] = None, shift: float = 0.0) -> met
     if scale is not None and scale == 0:
         raise ValueError("scale is 0, and a learner would see the same of all items")
     h, w, c = shape_of(x)
-    return mete_array(x.ctypes.data, x.shape[0], h, w, c, x.dtype == np.float32, 0 if scale is None else scale, shift)
+    return mete_array(address_of(x), len(x), h, w, c, x.dtype == FLOAT32, 0 if scale is None else scale, shift)
+
+
+def address_of(x: Array) -> int:
+    address: int = x.__array_interface__["data"][0]  # as x.ctypes.data, in a quarter of the time
+    return address
 
 
 def ints(values: Any, n: int, what: str) -> Ints:
@@ -56,9 +63,12 @@ def ints(values: Any, n: int, what: str) -> Ints:
         raise ValueError("%s: %d of them for %d items" % (what, len(a), n))
     if a.dtype.kind not in "iu" and len(a):
         raise TypeError("%s: its dtype is %s, expected whole numbers" % (what, a.dtype))
-    if len(a) and (a.max() > 2**31 - 1 or a.min() < -2**31):
+    if a.dtype == INT32:
+        return np.ascontiguousarray(a)
+    whole: Ints = a.astype(np.int32)
+    if (whole != a).any():
         raise ValueError("%s: numbers from %d to %d are too large" % (what, a.min(), a.max()))
-    return np.ascontiguousarray(a, np.int32)
+    return whole
 
 
 def missing(value: Any) -> bool:
@@ -84,7 +94,7 @@ def coded(values: Any, n: int, what: str, names: Optional[Sequence[str]] = None)
 
 
 def pointer(a: Optional[Array]) -> Optional[int]:
-    return None if a is None else a.ctypes.data
+    return None if a is None else address_of(a)
 
 
 def view(owner: Any, address: Optional[int], shape: Tuple[int, ...], dtype: Any) -> Array:

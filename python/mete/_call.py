@@ -117,20 +117,20 @@ def run_long(guard: Guard, work: Callable[[], T]) -> T:
 def beside(guard: Guard, work: Callable[[], T]) -> T:
     results: List[T] = []
     failures: List[BaseException] = []
+    ended = threading.Event()  # join() takes a thread that goes on for ended when Ctrl-C interrupts it (3.11)
 
     def main() -> None:
         try:
             results.append(work())
         except BaseException as error:
             failures.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=main, name="mete")
-    thread.start()
-    while True:
+    threading.Thread(target=main, name="mete").start()
+    while not ended.is_set():
         try:
-            while thread.is_alive():
-                thread.join()
-            break
+            ended.wait()
         except BaseException as error:  # KeyboardInterrupt: the next callback stops the work
             guard.keep(error)
     if guard.error is not None:

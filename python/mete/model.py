@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _structs as S
-from ._arrays import Array, Floats, Ints, array_of, coded, ints, items_of
+from ._arrays import Array, Floats, Ints, address_of, array_of, coded, ints, items_of
 from ._call import Path, Settings, check, encode, path_of, settings_of, strings
 from ._library import lib
 from .events import Event, Test
@@ -43,6 +43,7 @@ class Model:
         self._address: Optional[int] = address
         self._options = options
         self._lock = threading.RLock()
+        self._n_ways = 0  # of this model; 0: not asked yet
         self.tests: List[Test] = []
         self.history: List[Event] = []
 
@@ -129,7 +130,7 @@ class Model:
             if y is None:
                 raise ValueError("adapt: the items have no labels")
             labels = self._labels(y, len(x))
-            check(lib.mete_adapt(self.address, C.byref(array), labels.ctypes.data))
+            check(lib.mete_adapt(self.address, C.byref(array), address_of(labels)))
         return self
 
     def _labels(self, y: Any, n: int) -> Ints:
@@ -145,7 +146,7 @@ class Model:
         array = array_of(items_of(x), scale, shift)
         with self._lock:
             probs = np.empty((len(x), self._ways()), np.float32)
-            check(lib.mete_predict(self.address, C.byref(array), probs.ctypes.data))
+            check(lib.mete_predict(self.address, C.byref(array), address_of(probs)))
         return probs
 
     def predict(self, x: Array, *, scale: Optional[float] = None, shift: float = 0.0) -> Ints:
@@ -158,7 +159,7 @@ class Model:
         array = array_of(items_of(x), scale, shift)
         with self._lock:
             reps = np.empty((len(x), self.info.features), np.float32)
-            check(lib.mete_embed(self.address, C.byref(array), reps.ctypes.data))
+            check(lib.mete_embed(self.address, C.byref(array), address_of(reps)))
         return reps
 
     def suggest(self, pool: Array, known: Any = None, n: int = 5, labels: Optional[str] = None, seed: int = 0, *,
@@ -185,7 +186,9 @@ class Model:
         return info
 
     def _ways(self) -> int:
-        return int(self._info().ways)
+        if not self._n_ways:
+            self._n_ways = int(self._info().ways)
+        return self._n_ways
 
     @property
     def info(self) -> ModelInfo:

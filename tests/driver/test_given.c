@@ -19,6 +19,8 @@ static struct behaviour {
     int rows;          /* predicted too few; -1: NaN, -2: no probabilities */
     int features;
     int fails_silently;
+    int loss;                            /* 1: its loss is not a number */
+    int load;                            /* 1: it refuses what it saved */
     int tasks, labelled, opened, closed; /* what was seen */
     double lr;
     char word[32], text[32];
@@ -64,7 +66,7 @@ static int counting_step(void *state, const struct mete_labelled_task *tasks, in
     if (now.stop_at && c->steps + 1 == now.stop_at)
         return mete_fail(now.code, "a sentence\nof two lines");
     c->steps++;
-    *loss = 1.0 / c->steps;
+    *loss = now.loss ? (double)NAN : 1.0 / c->steps;
     return 0;
 }
 
@@ -128,6 +130,8 @@ static int counting_load(void *state, int32_t part, const void *bytes, size_t n)
 {
     struct counting *c = state;
     size_t head = part == METE_LEARNER_MODEL ? sizeof c->steps : 0;
+    if (now.load)
+        return mete_fail(METE_EFORMAT, "it is of another version");
     if (n < head)
         return mete_fail(METE_EFORMAT, "too short");
     if (head)
@@ -252,6 +256,10 @@ TEST(a_run_that_a_learner_stopped_goes_on_to_the_same_results)
     behave((struct behaviour){.stop_at = 10, .code = METE_ESTOPPED});
     CHECK_EQ(train_it("parts", "entropy", &parts), METE_ESTOPPED);
     CHECK_STR(mete_errmsg(), "learner 'counting': a sentence?of two lines");
+    behave((struct behaviour){.load = 1}); /* the checkpoint stays */
+    CHECK_EQ(train_it("parts", "entropy", &parts), METE_EFORMAT);
+    CHECK_HAS(mete_errmsg(), "learner 'counting': it is of another version");
+    CHECK_EQ(now.opened, now.closed);
     behave((struct behaviour){0});
     CHECK_OK(train_it("parts", "entropy", &parts));
     CHECK(now.tasks < 12 * 3); /* not from the start, as 12 steps of 3 tasks would be */
@@ -279,6 +287,7 @@ TEST(what_a_learner_answers_is_checked)
         {{.stop_at = 1, .code = METE_EIO, .fails_silently = 1}, METE_EIO, "random", "step failed"},
         {{.features = 0}, METE_EINVAL, "kmeans", "labels=kmeans looks at representations"},
         {{.features = -3}, METE_EINVAL, "random", "-3 features"},
+        {{.loss = 1}, METE_EDIVERGE, "random", "diverged"},
     };
     CHECK_OK(mete_learner_add(&counting, &now));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

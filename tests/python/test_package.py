@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 
 import mete
 import pytest
@@ -18,19 +19,23 @@ def python(program, path, **env):
 
 
 def test_a_wheel_carries_the_library(tmp_path):
+    """pip install . in a fresh environment, which has Debian's NumPy."""
     pytest.importorskip("wheel")
     pytest.importorskip("pip")
     shutil.copytree(ROOT + "/python", tmp_path / "python", ignore=shutil.ignore_patterns("__pycache__", "build"))
     shutil.copy(ROOT + "/CMakeLists.txt", tmp_path)
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index",
-                    "--disable-pip-version-check", "--target", str(tmp_path / "site"), str(tmp_path / "python")],
-                   check=True, capture_output=True, cwd=tmp_path,
+    venv.create(tmp_path / "venv", system_site_packages=True, with_pip=False)
+    own = str(tmp_path / "venv/bin/python")
+    subprocess.run([own, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-index",
+                    "--disable-pip-version-check", "."], check=True, capture_output=True, cwd=tmp_path / "python",
                    env={**os.environ, "METE_LIBRARY": LIBRARY, "TMPDIR": str(tmp_path)})
     shutil.rmtree(tmp_path / "python")
-    said = python("import mete; print(mete.lib._name); print(mete.__version__)", tmp_path / "site")
-    assert said.split() == [str(tmp_path / "site/mete/libmete.so"), mete.__version__]
-    assert (tmp_path / "site/mete/py.typed").exists()
-    assert any(p.name == "mete-%s.dist-info" % mete.__version__ for p in (tmp_path / "site").iterdir())
+    site = next((tmp_path / "venv/lib").glob("python*/site-packages"))
+    r = subprocess.run([own, "-c", "import mete; print(mete.lib._name); print(mete.__version__)"], cwd="/",
+                       env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
+    assert r.stdout.split() == [str(site / "mete/libmete.so"), mete.__version__], r.stderr
+    assert (site / "mete/py.typed").exists()
+    assert any(p.name == "mete-%s.dist-info" % mete.__version__ for p in site.iterdir())
 
 
 def test_where_there_is_no_library(tmp_path):

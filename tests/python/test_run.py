@@ -180,6 +180,28 @@ def test_an_exception_comes_out_and_the_run_goes_on_from_its_checkpoint(place):
     assert starts == [4] and mete.results("r.db")["accuracy"].tolist() == want
 
 
+def test_a_load_that_raises_keeps_the_checkpoint(place):
+    class Odd(Broken):
+        version = mete.learner.version_of(Broken, None)
+
+        def load(self, data):
+            raise EOFError("not my bytes")
+
+    assert run("near", learners={"near": Broken}, seeds=1).done == 1
+    want = mete.results("r.db")["accuracy"].tolist()
+    (place / "r.db").unlink()
+    Broken.how = "raises"
+    try:
+        with pytest.raises(ZeroDivisionError):
+            run("near", learners={"near": Broken}, seeds=1)
+    finally:
+        Broken.how = None
+    with pytest.raises(EOFError, match="not my bytes"):
+        run("near", learners={"near": Odd}, seeds=1)
+    assert run("near", learners={"near": Broken}, seeds=1).finished == 1
+    assert mete.results("r.db")["accuracy"].tolist() == want
+
+
 @pytest.mark.parametrize("how, sentence", [("fails", "the loss is 1e9"), ("nan", "finite"), ("sums", "they sum to 2"),
                                            ("diverges", "diverge")])
 def test_a_run_that_fails_alone(place, how, sentence, caplog):

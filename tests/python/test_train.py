@@ -90,11 +90,12 @@ def test_what_is_refused(rows):
         mete.train(closed, "1s@200")
 
 
-@pytest.mark.parametrize("what", ["train", "run"])
+@pytest.mark.parametrize("what", ["train", "run", "learner"])
 def test_ctrl_c_stops_within_a_second(what, tmp_path):
     """In a process of its own, as a person would."""
     program = """
         import sys, time
+        import numpy as np
         sys.path[:0] = [%r, %r]
         import mete
         from conftest import people
@@ -102,15 +103,28 @@ def test_ctrl_c_stops_within_a_second(what, tmp_path):
         d = mete.Dataset.from_arrays(x, y, users=users)
         d.save("people")
         print("ready", flush=True)
+        class Slow(mete.Learner):
+            def step(self, tasks):
+                time.sleep(0.01)
+            def adapt(self, support):
+                pass
+            def predict(self, query):
+                return np.full((len(query), 2), 0.5)
+            def save(self):
+                return b""
+        open("s.yaml", "w").write("name: s\\naxes: {bench: ['people:1s@200'], method: [protonet], net: [mlp]}\\nseeds: 4\\n")
+        what, settings = %r, %r
         try:
-            if %r == "train":
-                mete.train(d, "1s@200", method="protonet", net="mlp", settings=%r)
+            if what == "train":
+                mete.train(d, "1s@200", method="protonet", net="mlp", settings=settings)
+            elif what == "run":
+                mete.run("s.yaml", "r.db", settings=settings, threads=2)
             else:
-                open("s.yaml", "w").write("name: s\\naxes: {bench: ['people:1s@200'], method: [protonet], net: [mlp]}\\nseeds: 4\\n")
-                mete.run("s.yaml", "r.db", settings=%r, threads=2)
+                mete.run("s.yaml", "r.db", settings={**settings, "method": "slow"}, learners={"slow": Slow}, threads=1)
+            print("ended", flush=True)
         except KeyboardInterrupt:
             print("stopped", flush=True)
-    """ % (os.path.join(ROOT, "python"), os.path.dirname(__file__), what, LONG, LONG)
+    """ % (os.path.join(ROOT, "python"), os.path.dirname(__file__), what, LONG)
     p = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     try:
         assert p.stdout.readline() == "ready\n"
