@@ -35,7 +35,7 @@ int people_open(struct people *out, const struct people_options *o)
         p.d = answers_dataset(p.answers);
         while (answers_class(p.answers, p.n_classes)) {
             p.classes = mem_grow((void *)p.classes, (size_t)p.n_classes + 1, sizeof *p.classes);
-            p.classes[p.n_classes] = answers_class(p.answers, p.n_classes);
+            p.classes[p.n_classes] = mem_string(answers_class(p.answers, p.n_classes));
             p.n_classes++;
         }
         sort_items(&p);
@@ -58,6 +58,8 @@ void people_close(struct people *p)
 {
     questions_close(p->questions);
     answers_close(p->answers);
+    for (int k = 0; k < p->n_classes; k++)
+        free((void *)(uintptr_t)p->classes[k]);
     free((void *)p->classes);
     free(p->first);
     free(p->item);

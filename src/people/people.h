@@ -12,7 +12,7 @@ struct people {
     struct answers *answers;
     const struct dataset *d; /* as imported */
     struct questions *questions;
-    const char **classes; /* (n_classes) with those that people added */
+    const char **classes; /* (n_classes) with those that people had added when it was opened */
     int n_classes;
     int n;               /* people */
     int64_t *first;      /* (n + 1) into item */
