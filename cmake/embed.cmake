@@ -12,6 +12,7 @@ function(mete_embed file name)
 endfunction()
 
 mete_embed(src/store/schema.sql schema_sql)
+mete_embed(results/plan/prior.csv plan_prior)
 mete_embed(src/report/web/page.css report_css)
 mete_embed(src/report/web/figures.js report_script)
 mete_embed(src/serve/web/live.html serve_live_html)

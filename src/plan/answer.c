@@ -109,7 +109,7 @@ static double best_error(const struct situation *s, const struct curve *c, doubl
                          struct amount *out)
 {
     double least = INFINITY;
-    for (int e = 0; e < s->n_each; e++) {
+    for (int e = 0; e < s->n_more; e++) {
         double each = s->each[e], n = fmin(labels / each, s->people);
         if (n < 1)
             continue;
@@ -232,8 +232,9 @@ static void predict_budgets(struct answer *a, const struct race *r, const struct
 static void find_target(struct answer *a, const struct curve *c)
 {
     double most = 100.0 * (double)a->s->within;
-    a->reach = 1 - best_error(a->s, c, most, NULL);
-    if (!(a->s->o->target > 0))
+    bool fixed = plan_recipes[a->best.recipe].fixed;
+    a->reach = fixed ? a->amount.accuracy : 1 - best_error(a->s, c, most, NULL);
+    if (!(a->s->o->target > 0) || fixed)
         return;
     a->target_labels = NAN;
     for (double labels = a->s->each[0]; labels <= most && isnan(a->target_labels); labels *= 1.05)
@@ -261,9 +262,10 @@ static void stand(struct answer *a, const struct race *r, const char *method)
         return;
     for (int i = 0; i < r->made; i++) {
         const struct trial *t = &r->trial[i];
-        bool alike =
-            t->done && !t->on_test && same_method(t, &a->best) && t->level == mine->level &&
-            (t->budget == mine->budget || (is_baseline(mine) && t->budget == a->best.budget));
+        bool same_budget =
+            t->budget == mine->budget || (is_baseline(mine) && t->budget == a->best.budget);
+        bool alike = t->done && !t->on_test && same_method(t, &a->best) &&
+                     (plan_recipes[t->recipe].fixed || (t->level == mine->level && same_budget));
         if (alike && (!theirs || t->accuracy > theirs->accuracy))
             theirs = t;
     }
@@ -308,7 +310,10 @@ static void stand_all(struct answer *a, const struct race *r)
 static void say_weaknesses(struct answer *a, const char *why)
 {
     const struct situation *s = a->s;
-    if (a->odd)
+    if (plan_recipes[a->best.recipe].fixed)
+        weak(a, "Methods that learn from labels were tried with up to %" PRId64 " of them.",
+             s->within);
+    else if (a->odd)
         weak(a,
              "%s has no learning curve here: %s.  So nothing is said of other budgets "
              "than %" PRId64 " labels.",
@@ -334,11 +339,11 @@ static void say_weaknesses(struct answer *a, const char *why)
     if (a->second.done && a->second_margin < a->second_half)
         weak(a, "The runner-up is within the noise of the comparison.");
     int64_t spent = a->at[ONCE].labels;
-    if (spent < s->labels * 9 / 10)
+    if (!plan_recipes[a->best.recipe].fixed && spent < s->labels * 9 / 10)
         weak(a,
-             "Only %" PRId64 " of the %" PRId64 " labels are spent: more than %d each of %d people "
-             "were not tried.",
-             spent, s->labels, a->at[ONCE].each, s->people);
+             "Only %" PRId64 " of the %" PRId64 " labels are spent: more than %d each of %" PRId64
+             " %s were not tried.",
+             spent, s->labels, a->at[ONCE].each, a->at[ONCE].people, s->users ? "people" : "tasks");
 }
 
 /* A quarter of the labels is where curves can be trusted from. */
@@ -346,10 +351,9 @@ static void plan_pilot(struct answer *a)
 {
     const struct situation *s = a->s;
     double short_of = ceil((double)s->labels / TRUSTED_TIMES) - (double)s->within;
-    if (a->of == SIMULATED || !(short_of > 0))
+    if (a->of == SIMULATED || !(short_of > 0) || plan_recipes[a->best.recipe].fixed)
         return;
     a->pilot = (int64_t)short_of;
-    a->pilot_each = (int)ceil(short_of / s->people);
 }
 
 int answer_make(struct answer *a, const struct race *r, int best, int second)
@@ -392,7 +396,7 @@ int answer_make(struct answer *a, const struct race *r, int best, int second)
     say_weaknesses(a, why);
     plan_pilot(a);
     struct trial spent = a->best;
-    for (int e = 0; e < r->s->n_each; e++)
+    for (int e = 0; e < r->s->n_more; e++)
         if (r->s->each[e] == a->amount.each)
             spent.each = e;
     a->command = trial_command(r->s, &spent, a->amount.labels);

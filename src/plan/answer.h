@@ -43,7 +43,6 @@ struct answer {
     int64_t validated, runs;
     int64_t used_training, used_validation;
     int64_t pilot; /* labels to buy first, 0: none */
-    int pilot_each;
     char *command; /* owned */
 };
 /* From a race that was run. */

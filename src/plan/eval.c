@@ -226,7 +226,27 @@ static char *verdict_text(const struct verdict_of_plan *v, const struct answer *
     return text_take(&out);
 }
 
-static char *verdict_json(const struct verdict_of_plan *v, const struct answer *a)
+/* Every cell, once. */
+static void put_grid(struct jsonw *w, const struct race *g)
+{
+    jsonw_array(w, "grid");
+    for (int i = 0; i < g->made; i++) {
+        const struct trial *t = &g->trial[i];
+        if (cell(g, t) != t)
+            continue;
+        jsonw_object(w, NULL);
+        jsonw_string(w, "method", plan_recipes[t->recipe].method);
+        jsonw_int(w, "variant", plan_recipes[t->recipe].variant);
+        jsonw_string(w, "strategy", strategy_names[t->strategy]);
+        jsonw_int(w, "each", g->s->each[t->each]);
+        jsonw_real(w, "accuracy", race_mean(g, t, NULL));
+        jsonw_close(w);
+    }
+    jsonw_close(w);
+}
+
+static char *verdict_json(const struct verdict_of_plan *v, const struct answer *a,
+                          const struct race *g)
 {
     struct jsonw w = {0};
     char *best = cell_text(a->s, v->best), *plan = cell_text(a->s, v->plan);
@@ -245,6 +265,9 @@ static char *verdict_json(const struct verdict_of_plan *v, const struct answer *
     jsonw_real(&w, "high", a->amount.hi);
     jsonw_bool(&w, "holds", v->holds);
     jsonw_real(&w, "share", v->share);
+    jsonw_int(&w, "ways", a->s->users ? a->s->data->classes : a->s->bench.ways);
+    jsonw_bool(&w, "users", a->s->users);
+    put_grid(&w, g);
     jsonw_array(&w, "advisors");
     for (int k = 0; k < ADVISORS; k++) {
         jsonw_object(&w, NULL);
@@ -295,7 +318,7 @@ int mete_plan_eval(const struct mete_plan_options *o, int seeds, const char *for
         err = scores_seconds(o->db, suites, &grid_seconds);
     v.share = plan_seconds / grid_seconds;
     if (!err)
-        *out = strcmp(format, "json") == 0 ? verdict_json(&v, &a) : verdict_text(&v, &a);
+        *out = strcmp(format, "json") == 0 ? verdict_json(&v, &a, &g) : verdict_text(&v, &a);
     answer_release(&a);
     race_release(&r);
     race_release(&g);

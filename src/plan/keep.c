@@ -31,7 +31,7 @@ static void add_runs(struct kept *k, const struct race *r)
 
 static void add_curve(struct kept *k, const struct answer *a)
 {
-    for (int b = 0; b < BUDGETS && !a->odd; b++) {
+    for (int b = 0; b < BUDGETS && !a->odd && !plan_recipes[a->best.recipe].fixed; b++) {
         const struct amount *x = &a->at[b];
         if (b == 0 || x->labels > a->at[b - 1].labels)
             add(k, (struct store_plan_point){"curve", plan_recipes[a->best.recipe].method,

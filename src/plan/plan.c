@@ -1,5 +1,6 @@
 /* plan.c - mete_plan: a situation, a race, an answer. */
 #include "plan/answer.h"
+#include "plan/prior.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -59,17 +60,21 @@ int mete_plan(const struct mete_plan_options *o, const char *format, char **out)
     struct situation s;
     struct answer a = {0};
     struct race r = {0};
+    struct precedent p;
     int err = plan_check_format(format);
     if (!err)
         err = situation_open(&s, o);
     if (err)
         return err;
+    bool json = strcmp(format, "json") == 0;
     if (s.none)
-        err = fail(METE_EINVAL, "%s has too few labels to simulate with", s.bench.dataset);
-    if (!err)
+        err = prior_make(&p, &s);
+    else
         err = plan_make(&s, &r, &a);
-    if (!err)
-        *out = strcmp(format, "json") == 0 ? answer_json(&a) : answer_text(&a);
+    if (!err && s.none)
+        *out = json ? prior_json(&p, &s) : prior_text(&p, &s);
+    else if (!err)
+        *out = json ? answer_json(&a) : answer_text(&a);
     answer_release(&a);
     race_release(&r);
     situation_close(&s);

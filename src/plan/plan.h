@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-enum { EACH_MAX = 5, PLAN_SETTINGS_MAX = 6, PLAN_SET_MAX = 256, PLAN_NAME = 16 };
+enum { EACH_MAX = 8, PLAN_SETTINGS_MAX = 6, PLAN_SET_MAX = 256, PLAN_NAME = 16 };
 
 /* A method with the settings that did best in docs/people.md and docs/reproduction.md. */
 struct recipe {
@@ -43,7 +43,8 @@ struct situation {
     int64_t within;      /* min(B, known): what can be simulated */
     int each[EACH_MAX];  /* labels of a person, or of a task with its query */
     int shots[EACH_MAX]; /* of classes: that make it */
-    int n_each;
+    int n_each; /* that can be simulated; those up to n_more are larger, and only extrapolated to */
+    int n_more;
     int steps;           /* of the whole training */
     int whole_steps;     /* the same before it was shortened to what a plan may take */
     int batch;           /* tasks of an update */

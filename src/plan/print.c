@@ -101,12 +101,15 @@ static void say_runner_up(const struct answer *a, struct text *out)
 
 bool answer_shows(const struct answer *a, int budget)
 {
-    return budget == ONCE || (!a->odd && budget != 1 && budget != 5 && budget != 6);
+    bool fixed = plan_recipes[a->best.recipe].fixed;
+    return budget == ONCE || (!a->odd && !fixed && budget != 1 && budget != 5 && budget != 6);
 }
 
 static void say_budgets(const struct answer *a, struct text *out)
 {
     bool any = false;
+    if (plan_recipes[a->best.recipe].fixed)
+        return;
     text_print(out, "\n%10s %10s %10s   accuracy, %%   90 %% interval\n", "labels",
                a->s->users ? "people" : "tasks", "each");
     for (int b = 0; b < BUDGETS; b++) {
@@ -133,7 +136,9 @@ static void say_target(const struct answer *a, struct text *out)
     if (!(target > 0))
         return;
     text_add(out, "\n");
-    if (a->odd)
+    if (plan_recipes[a->best.recipe].fixed)
+        paragraph(out, mem_print("No number of labels for training changes that."));
+    else if (a->odd)
         paragraph(out, mem_print("How many labels %.1f %% needs cannot be said: there is no curve.",
                                  100 * target));
     else if (isnan(a->target_labels))
@@ -227,22 +232,28 @@ static void say_command(struct text *out, const char *command)
     text_add(out, "\n");
 }
 
-static void say_pilot(const struct answer *a, struct text *out)
+/* Asks so many labels of everybody, and reads the answers. */
+static void say_buying(const struct answer *a, struct text *out, int64_t labels)
 {
-    if (!a->pilot)
-        return;
-    char *next =
-        mem_print("mete label next %s%s --n %d --labels-left %" PRId64 " -o ask.csv",
-                  a->s->bench.dataset, a->s->users ? " --user all" : "", a->pilot_each, a->pilot);
+    int each = (int)ceil((double)labels / fmin(a->s->people, (double)labels));
+    char *next = mem_print("mete label next %s%s --n %d --labels-left %" PRId64 " -o ask.csv",
+                           a->s->bench.dataset, a->s->users ? " --user all" : "", each, labels);
     char *import = mem_print("mete label import %s ask.csv", a->s->bench.dataset);
-    text_add(out, "\n");
-    paragraph(out, mem_print("Buy %s labels first, then ask again: from a quarter of the labels a "
-                             "curve can be trusted.",
-                             count_text(a->pilot)));
     say_command(out, next);
     say_command(out, import);
     free(next);
     free(import);
+}
+
+static void say_pilot(const struct answer *a, struct text *out)
+{
+    if (!a->pilot)
+        return;
+    text_add(out, "\n");
+    paragraph(out, mem_print("Buy %s labels first, then ask again: from a quarter of the labels a "
+                             "curve can be trusted.",
+                             count_text(a->pilot)));
+    say_buying(a, out, a->pilot);
 }
 
 char *answer_text(const struct answer *a)
@@ -261,6 +272,8 @@ char *answer_text(const struct answer *a)
     say_labels_used(a, &out);
     say_pilot(a, &out);
     text_add(&out, "\nTo carry it out\n");
+    if (a->of == ANSWERED && a->amount.labels > a->s->known && !plan_recipes[a->best.recipe].fixed)
+        say_buying(a, &out, a->amount.labels - a->s->known);
     say_command(&out, a->command);
     return text_take(&out);
 }

@@ -132,8 +132,8 @@ static int ascending(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* What the training people have, and the median. */
-static int count_people(struct situation *s, const struct split *split)
+/* What the training people have; the median of labels, and of items. */
+static int count_people(struct situation *s, const struct split *split, int *items)
 {
     int people = split->n[SPLIT_TRAIN];
     int *known = labels_of_people(s, false), *all = labels_of_people(s, true);
@@ -145,6 +145,10 @@ static int count_people(struct situation *s, const struct split *split)
     }
     qsort(mine, (size_t)people, sizeof *mine, ascending);
     int median = people ? mine[people / 2] : 0;
+    for (int i = 0; i < people; i++)
+        mine[i] = all[split->group[SPLIT_TRAIN][i]];
+    qsort(mine, (size_t)people, sizeof *mine, ascending);
+    *items = people ? mine[people / 2] : 0;
     free(known);
     free(all);
     free(mine);
@@ -153,14 +157,30 @@ static int count_people(struct situation *s, const struct split *split)
 
 /* ---- labels each ---- */
 
-/* Of people: doubling, from what spends the budget on everybody to what the usual person has. */
-static int levels_of_people(struct situation *s, int median)
+enum { LEVELS = 4, LEVELS_FEW = 3 };
+
+static void put_first(struct situation *s, int each)
+{
+    memmove(s->each + 1, s->each, (size_t)s->n_each++ * sizeof *s->each);
+    s->each[0] = each;
+}
+
+/* Of people: doubling, from what spends the budget on everybody to what the usual person has.
+ * Where only some of the labels are known, fewer each are tried too, and more extrapolated to. */
+static int levels_of_people(struct situation *s, int median, int items)
 {
     double least = fmax(4, ceil((double)s->within / s->people));
     double most = fmin(median, fmax(2, (double)s->within / 2));
     least = fmin(least, most);
-    for (double each = least; each <= most && s->n_each < EACH_MAX - 1; each *= 2)
+    for (double each = least; each <= most && s->n_each < LEVELS; each *= 2)
         s->each[s->n_each++] = (int)each;
+    bool partly = s->within < s->labels;
+    while (partly && s->n_each < LEVELS_FEW && s->each[0] / 2 >= 2)
+        put_first(s, s->each[0] / 2);
+    s->n_more = s->n_each;
+    for (int each = 2 * s->each[s->n_each - 1]; partly && each <= items && s->n_more < EACH_MAX;
+         each *= 2)
+        s->each[s->n_more++] = each;
     return 0;
 }
 
@@ -170,7 +190,7 @@ static int levels_of_classes(struct situation *s)
     static const int shots[] = {1, 3, 5, 10};
     int query = (int)user_set(s, "task.query", 1);
     bool support = s->charge_support;
-    for (int i = 0; i < 4 && s->n_each < EACH_MAX; i++) {
+    for (int i = 0; i < 4; i++) {
         int each = s->bench.ways * (shots[i] + (support ? 0 : query));
         struct bench b = s->bench;
         struct task_settings t = {.shots = shots[i], .query = query, .split = "auto"};
@@ -183,6 +203,7 @@ static int levels_of_classes(struct situation *s)
         s->shots[s->n_each] = shots[i];
         s->each[s->n_each++] = each;
     }
+    s->n_more = s->n_each;
     if (s->n_each)
         return 0;
     int least = s->bench.ways * (1 + (support ? 0 : query));
@@ -238,7 +259,7 @@ static int count_all(struct situation *s, struct experiment *x)
         s->within = s->labels;
         return levels_of_classes(s);
     }
-    int median = count_people(s, split);
+    int items, median = count_people(s, split, &items);
     s->people = (int)tasks_count(x->train, SPLIT_TRAIN);
     if (s->o->people && s->o->people < s->people)
         s->people = s->o->people;
@@ -249,7 +270,25 @@ static int count_all(struct situation *s, struct experiment *x)
                     " items in all; ask for at most as many",
                     s->labels, split->n[SPLIT_TRAIN], s->items);
     s->none = s->known < FEW_LABELS || s->people < 2 || s->judged < VAL_LEAST;
-    return s->none ? 0 : levels_of_people(s, median);
+    return s->none ? 0 : levels_of_people(s, median, items);
+}
+
+/* Without labels: whoever would train, and what the usual person has. */
+static int count_unlabelled(struct situation *s)
+{
+    int n[PARTS];
+    s->within = s->labels;
+    s->people = INT32_MAX;
+    s->n_each = 0;
+    if (!s->users) {
+        s->shots[0] = 1;
+        s->each[s->n_each++] = 2 * s->bench.ways;
+        return 0;
+    }
+    parts_share_users(s->data->users, n);
+    s->people = s->o->people ? s->o->people : n[SPLIT_TRAIN];
+    int items = (int)(s->data->items / s->data->users);
+    return levels_of_people(s, items, items);
 }
 
 /* Every setting that is given belongs to one of the arms, and none is refused by all. */
@@ -329,9 +368,8 @@ int situation_open(struct situation *s, const struct mete_plan_options *o)
     }
     if (!err)
         err = make_split(s);
-    if (!err && dataset_labelled(s->data) == 0)
-        s->none = true;
-    else if (!err) {
+    s->none = !err && dataset_labelled(s->data) == 0;
+    if (!err && !s->none) {
         err = look_at_tasks(s, &x);
         if (!err)
             err = count_all(s, &x);
@@ -340,6 +378,8 @@ int situation_open(struct situation *s, const struct mete_plan_options *o)
         if (!err && !s->none)
             err = check_arms(s);
     }
+    if (!err && s->none)
+        err = count_unlabelled(s);
     if (err)
         situation_close(s);
     return err;

@@ -74,6 +74,23 @@ same "an interval at each budget of the curve" 0 \
 ok "a report" "$METE" report "$tmp/p.db" -o "$tmp/report.html"
 same "has the plan" 1 "$(grep -c '<section id="plans">' "$tmp/report.html")"
 
+# nothing answered yet: from a prior; some answered: from those, and beyond
+people() { # NAME SHARE
+    tests/people_table "$tmp/$1.csv" --people 40 --known "$2" &&
+        "$METE" data import table "$tmp/$1.csv" --label activity --user person --set standardise=yes -o "$tmp/$1" >/dev/null 2>&1
+}
+ok "people who have answered nothing" people none 0
+ok "a plan for them" plan "$tmp/none" --labels 800 --db "$tmp/n.db"
+same "says that it is a prior" 1 "$(grep -c 'No label is known' "$tmp/out")"
+same "and what to ask first" 1 "$(grep -c 'mete label next .*--labels-left 200' "$tmp/out")"
+ok "as JSON" plan "$tmp/none" --labels 800 --db "$tmp/n.db" --json
+same "the same" prior "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["case"])' <"$tmp/out")"
+ok "people who have answered a little" people few 0.2
+ok "a plan for more" plan "$tmp/few" --labels 950 --methods reptile --set net.units=8 --set train.steps=40 --db "$tmp/w.db"
+same "goes beyond what is known" 1 "$(grep -c 'all that are known; beyond is' "$tmp/out")"
+same "and asks for a pilot" 1 "$(grep -c 'labels first, then ask again' "$tmp/out")"
+same "no longer than 80 columns" 0 "$(awk 'length > 80 && !/mete label/' "$tmp/out" | wc -l)"
+
 # beside the full grid
 # shellcheck disable=SC2086
 ok "how good it is" plan eval $USERS --labels 120 $SMALL --methods protonet,tuned --db "$tmp/a.db" --seeds 1
