@@ -91,4 +91,10 @@ int store_measures(struct store *s, const char *suite, store_measure_fn *fn, voi
     (void)s, (void)suite, (void)fn, (void)user;
     return missing();
 }
+
+int store_plan_begin(struct store *s, const char *plan, double *rate)
+{
+    (void)s, (void)plan, (void)rate;
+    return missing();
+}
 #endif
