@@ -35,7 +35,7 @@ static size_t vector_bytes(const struct engine *e)
     return (e->net.len * e->k->elem + 63) / 64 * 64;
 }
 
-static void *vector_at(const struct engine *e, size_t i)
+void *engine_vector(const struct engine *e, size_t i)
 {
     return (char *)e->vectors + i * vector_bytes(e);
 }
@@ -55,141 +55,11 @@ static int slots_of(const struct engine *e)
     return (groups_of(e, e->meta_batch) + ranks - 1) / ranks;
 }
 
-static struct shuffle shuffled_of(const struct engine *e)
+struct shuffle engine_shuffle(const struct engine *e)
 {
     const struct method_ops *ops = e->method->ops;
     return ops->shuffled ? ops->shuffled(e->method) : (struct shuffle){0};
 }
-
-/* ---- workers ---- */
-
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-/* Memory comes on large pages, and a page that is touched is used whole. */
-static size_t whole_pages(size_t bytes)
-{
-    enum { LARGE_PAGE = 2 << 20 };
-    return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
-}
-
-/* Memory for the worker instead of what it has: beside that or, where there is not enough, after it
- * is given back.  A worker that cannot grow has again as much as it had. */
-static int grow(struct worker *worker, size_t bytes)
-{
-    const struct kernels *k = worker->net->k;
-    size_t had = worker->mem.size;
-    void *p = NULL;
-    int err = k->alloc(worker->dev, bytes, &p);
-    if (err && err != METE_ENOMEM)
-        return err;
-    k->release(worker->dev, worker->mem.base, had);
-    if (err)
-        err = k->alloc(worker->dev, bytes, &p);
-    if (err && (had == 0 || k->alloc(worker->dev, had, &p)))
-        had = 0;
-    worker->mem = (struct arena){.base = p, .size = err ? had : bytes};
-    return err;
-}
-
-int worker_fit(struct worker *worker, const struct worker *measured)
-{
-    size_t arena = arena_peak(&measured->mem), scratch = measured->scratch_bytes;
-    arena = arena > worker->arena_bytes ? arena : worker->arena_bytes;
-    scratch = scratch > worker->scratch_bytes ? scratch : worker->scratch_bytes;
-    size_t bytes = whole_pages(rounded(arena) + rounded(scratch));
-    int err = worker->mem.base && bytes <= worker->mem.size ? 0 : grow(worker, bytes);
-    if (!err) {
-        worker->arena_bytes = arena;
-        worker->scratch_bytes = scratch;
-    }
-    return err;
-}
-
-void worker_begin(struct worker *worker)
-{
-    arena_reset(&worker->mem);
-    worker->scratch = arena_take(&worker->mem, worker->scratch_bytes);
-}
-
-/* What a worker needs for a shard of `shape`. */
-static struct worker measure_worker(const struct engine *e, const struct batch_shape *shape,
-                                    bool predict)
-{
-    struct worker worker = {.net = &e->net};
-    struct task_batch f;
-    struct shuffle shuffled = shuffled_of(e);
-    struct prediction p = {.wanted = predict};
-    task_batch_take(&f, &worker, shape, shuffled, &e->images);
-    struct vec grad = vector_take(&worker, shape->tasks);
-    e->method->ops->meta_grad(e->method, &worker, &f, e->ways, (struct vec){0}, grad, &p);
-    return worker;
-}
-
-static size_t worker_bytes(const struct worker *measured)
-{
-    return whole_pages(rounded(arena_peak(&measured->mem)) + rounded(measured->scratch_bytes));
-}
-
-/* Whether the device has memory for a shard of `tasks`, now. */
-static bool shard_fits(struct engine *e, int tasks)
-{
-    struct batch_shape shape = e->largest;
-    void *p = NULL;
-    shape.tasks = tasks;
-    struct worker measured = measure_worker(e, &shape, false);
-    size_t bytes = worker_bytes(&measured);
-    if (e->k->alloc(e->dev, bytes, &p))
-        return false;
-    e->k->release(e->dev, p, bytes);
-    return true;
-}
-
-/* Why a device that takes all tasks of a shard at once cannot, and what it could. */
-static int too_large(struct engine *e, const struct worker *measured)
-{
-    int fits = 0, fails = e->meta_batch;
-    while (fails - fits > 1) {
-        int half = fits + (fails - fits) / 2;
-        *(shard_fits(e, half) ? &fits : &fails) = half;
-    }
-    double mb = (double)worker_bytes(measured) / 1e6;
-    if (fits == 0)
-        return fail(METE_ENOMEM, "%s does not have the %.1f MB that one task of this size needs",
-                    e->k->name, mb / e->meta_batch);
-    return fail(
-        METE_ENOMEM,
-        "%s does not have the %.1f MB that a meta-batch of %d needs; train.meta_batch=%d is the "
-        "largest that fits",
-        e->k->name, mb, e->meta_batch, fits);
-}
-
-static int open_workers(struct engine *e)
-{
-    struct batch_shape shape = e->largest;
-    shape.tasks = e->k->batched ? e->meta_batch : 1;
-    struct worker measured = measure_worker(e, &shape, false);
-    e->workers = mem_array((size_t)e->n_workers, sizeof *e->workers);
-    for (int i = 0; i < e->n_workers; i++) {
-        e->workers[i] = (struct worker){.net = &e->net};
-        int err = i == 0 ? 0 : e->k->open(&e->workers[i].dev, &e->device);
-        if (err)
-            return err;
-        if (i == 0)
-            e->workers[0].dev = e->dev;
-        err = worker_fit(&e->workers[i], &measured);
-        if (err == METE_ENOMEM && e->k->batched)
-            err = too_large(e, &measured);
-        if (err)
-            return err;
-        e->planned += e->workers[i].mem.size;
-    }
-    return 0;
-}
-
-/* ---- the engine ---- */
 
 static int open_vectors(struct engine *e)
 {
@@ -207,7 +77,7 @@ static int open_vectors(struct engine *e)
         e->crossing = mem_array(e->net.len, e->k->elem);
     e->vectors_bytes = bytes;
     e->planned += bytes;
-    net_init(&e->net, e->dev, e->seed, vector_at(e, VECTOR_THETA));
+    net_init(&e->net, e->dev, e->seed, engine_vector(e, VECTOR_THETA));
     return 0;
 }
 
@@ -282,7 +152,7 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     if (!err) { /* last: what is left is theirs, and says how large a meta-batch may be */
         e->n_workers = e->k->batched ? 1 : threads_count(e->threads);
         e->losses = mem_array((size_t)e->meta_batch, sizeof *e->losses);
-        err = open_workers(e);
+        err = engine_open_workers(e);
     }
     if (err) {
         engine_close(e);
@@ -329,7 +199,7 @@ int engine_together(const struct engine *e, const struct labelled_task *labelled
     const struct method_ops *ops = e->method->ops;
     bool one_pass = e->net.bn == BN_SUPPORT || (ops->one_pass && ops->one_pass(e->method));
     int same = 1;
-    if (!one_pass && !(training && shuffled_of(e).steps))
+    if (!one_pass && !(training && engine_shuffle(e).steps))
         return n;
     while (same < n && labelled[same].support.n == labelled->support.n &&
            labelled[same].query.n == labelled->query.n)
@@ -353,7 +223,7 @@ struct step {
 /* A vector for what another rank sends. */
 static void *incoming(const struct engine *e)
 {
-    return vector_at(e, VECTOR_SLOTS + (size_t)slots_of(e));
+    return engine_vector(e, VECTOR_SLOTS + (size_t)slots_of(e));
 }
 
 static struct adam adam_of(const struct engine *e)
@@ -402,14 +272,14 @@ static void move_range(const struct step *s, struct device *dev, const struct ad
                        size_t from, size_t len, bool averages)
 {
     struct engine *e = s->e;
-    void *theta = vector_at(e, VECTOR_THETA), *g = vector_at(e, VECTOR_SLOTS);
+    void *theta = engine_vector(e, VECTOR_THETA), *g = engine_vector(e, VECTOR_SLOTS);
     double scale = 1.0 / s->n;
     struct adam adam = adam_of(e);
     if (averages)
         e->k->sgd(dev, from, len, theta, g, scale, e->outer.momentum);
     else if (e->outer.optimiser == 1)
-        e->k->adam(dev, from, len, theta, vector_at(e, VECTOR_M), vector_at(e, VECTOR_V), g, scale,
-                   &adam, rates);
+        e->k->adam(dev, from, len, theta, engine_vector(e, VECTOR_M), engine_vector(e, VECTOR_V), g,
+                   scale, &adam, rates);
     else
         e->k->sgd(dev, from, len, theta, g, scale, e->outer.lr);
 }
@@ -437,14 +307,14 @@ static int shard_gradient(struct step *s, struct worker *worker, int first, int 
     const struct labelled_task *labelled = s->tasks + first;
     struct batch_shape shape = batch_shape_of(labelled, tasks);
     struct task_batch f;
-    struct shuffle shuffled = shuffled_of(e);
+    struct shuffle shuffled = engine_shuffle(e);
     struct prediction p = {.wanted = s->logits != NULL};
     worker_begin(worker);
     task_batch_take(&f, worker, &shape, shuffled, &e->images);
     task_batch_fill(&f, worker, &shape, shuffled, labelled, &s->run, tasks);
     bool direct = tasks == 1 && !add;
     struct vec grad = direct ? (struct vec){.at = to} : vector_take(worker, tasks);
-    struct vec theta = {.at = vector_at(e, VECTOR_THETA)};
+    struct vec theta = {.at = engine_vector(e, VECTOR_THETA)};
     int64_t same[] = {tasks,    shape.support, shape.query, f.support.count != NULL,
                       p.wanted, add,           s->update,   s->n};
     struct replays *replays = e->k->batched ? &e->replays : NULL;
@@ -479,7 +349,8 @@ static int shards_gradient(struct step *s, int from, int to)
     int err = 0;
     for (int first = from, n; !err && first < to; first += n) {
         n = engine_together(e, s->tasks + first, to - first, true);
-        err = shard_gradient(s, &e->workers[0], first, n, vector_at(e, VECTOR_SLOTS), first > from);
+        err = shard_gradient(s, &e->workers[0], first, n, engine_vector(e, VECTOR_SLOTS),
+                             first > from);
     }
     return err;
 }
@@ -487,7 +358,7 @@ static int shards_gradient(struct step *s, int from, int to)
 /* Where the sum of a group of this rank is. */
 static void *slot_of(const struct step *s, int group)
 {
-    return vector_at(s->e, VECTOR_SLOTS + (size_t)(group - s->own.first));
+    return engine_vector(s->e, VECTOR_SLOTS + (size_t)(group - s->own.first));
 }
 
 static int group_piece(void *user, int piece, int worker)
@@ -719,13 +590,13 @@ int engine_step(struct engine *e, const struct labelled_task *tasks, int n)
 
 void engine_lend(struct engine *e, struct device *dev, struct vec to)
 {
-    struct vec theta = {.at = vector_at(e, VECTOR_THETA)};
+    struct vec theta = {.at = engine_vector(e, VECTOR_THETA)};
     e->k->axpy(dev, 1, e->net.len, to, theta, 0, theta);
 }
 
 void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec grad)
 {
-    e->k->reduce(dev, tasks, gradient_len(e), vector_at(e, VECTOR_SLOTS), grad, false);
+    e->k->reduce(dev, tasks, gradient_len(e), engine_vector(e, VECTOR_SLOTS), grad, false);
 }
 
 void engine_collect_losses(struct engine *e, struct device *dev, int tasks, const float *loss)
@@ -789,7 +660,7 @@ int engine_gradient_one(struct engine *e, const struct labelled_task *task, doub
 {
     struct step s = {.e = e, .tasks = task, .n = 1, .logits = logits};
     struct batch_shape shape = batch_shape_of(task, 1);
-    struct worker measured = measure_worker(e, &shape, true);
+    struct worker measured = engine_measure(e, &shape, true);
     e->gradient_tasks = 1;
     for (int i = 0; i < e->n_workers; i++) { /* whichever worker takes the task */
         int err = worker_fit(&e->workers[i], &measured);
@@ -800,61 +671,6 @@ int engine_gradient_one(struct engine *e, const struct labelled_task *task, doub
 }
 
 /* ---- what is inside ---- */
-
-static void *vector_of(struct engine *e, enum engine_vector which)
-{
-    static const int slot[ENGINE_VECTORS] = {VECTOR_THETA, VECTOR_SLOTS, VECTOR_M, VECTOR_V};
-    lockstep_settle(e); /* a failure shows again in the next step */
-    return vector_at(e, (size_t)slot[which]);
-}
-
-void engine_get(struct engine *e, enum engine_vector which, const struct net_tensor *t, float *host)
-{
-    e->k->unpack(e->dev, &e->net.layer[t->layer], t->which, vector_of(e, which), host);
-    for (size_t i = 0; which == ENGINE_GRADIENT && e->gradient_tasks > 1 && i < t->len; i++)
-        host[i] /= (float)e->gradient_tasks; /* the slot holds the sum */
-}
-
-void engine_put(struct engine *e, enum engine_vector which, const struct net_tensor *t,
-                const float *host)
-{
-    e->k->pack(e->dev, &e->net.layer[t->layer], t->which, host, vector_of(e, which));
-}
-
-void engine_read(struct engine *e, enum engine_vector which, double *out)
-{
-    size_t n = e->net.trained;
-    if (e->k->elem == sizeof *out) {
-        e->k->download(e->dev, out, vector_of(e, which), n * sizeof *out);
-        return;
-    }
-    float *floats = mem_array(n, sizeof *floats);
-    e->k->download(e->dev, floats, vector_of(e, which), n * sizeof *floats);
-    for (size_t i = 0; i < n; i++)
-        out[i] = floats[i];
-    free(floats);
-}
-
-void engine_write(struct engine *e, enum engine_vector which, const double *from)
-{
-    size_t n = e->net.trained;
-    if (e->k->elem == sizeof *from) {
-        e->k->upload(e->dev, vector_of(e, which), from, n * sizeof *from);
-        return;
-    }
-    float *floats = mem_array(n, sizeof *floats);
-    for (size_t i = 0; i < n; i++)
-        floats[i] = (float)from[i];
-    e->k->upload(e->dev, vector_of(e, which), floats, n * sizeof *floats);
-    e->k->sync(e->dev); /* the floats are freed */
-    free(floats);
-}
-
-bool engine_finite(struct engine *e)
-{
-    void *theta = vector_of(e, ENGINE_THETA);
-    return isfinite(e->k->dot(e->dev, e->net.trained, theta, theta));
-}
 
 const struct net *engine_net(const struct engine *e)
 {
@@ -905,5 +721,5 @@ struct learner *engine_learner(struct engine *e)
 
 void *engine_theta(const struct engine *e)
 {
-    return vector_at(e, VECTOR_THETA);
+    return engine_vector(e, VECTOR_THETA);
 }

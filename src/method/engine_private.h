@@ -1,4 +1,4 @@
-/* engine_private.h - the engine's insides, for engine.c and engine_learner.c alone. */
+/* engine_private.h - the engine's insides, for the files of this folder that share them. */
 #ifndef METHOD_ENGINE_PRIVATE_H
 #define METHOD_ENGINE_PRIVATE_H
 
@@ -55,6 +55,8 @@ struct engine {
 };
 
 void *engine_theta(const struct engine *e);
+void *engine_vector(const struct engine *e, size_t slot); /* VECTOR_..., or a group's gradient */
+struct shuffle engine_shuffle(const struct engine *e);    /* of the method's inner batches */
 /* How many of `labelled`, from the first on, a device may take in one call; training: with
  * inner batches as the method has them. */
 int engine_together(const struct engine *e, const struct labelled_task *labelled, int n,
@@ -68,6 +70,11 @@ void engine_collect(struct engine *e, struct device *dev, int tasks, struct vec 
 void engine_collect_losses(struct engine *e, struct device *dev, int tasks, const float *loss);
 void engine_update(struct engine *e, struct device *dev, int tasks, const struct adam_rates *rates);
 void engine_stepped(struct engine *e);
+/* The workers, opened for the largest shard; what one needs for `shape`. */
+int engine_open_workers(struct engine *e);
+struct worker engine_measure(const struct engine *e, const struct batch_shape *shape, bool predict);
+/* Memory comes on large pages, and a page that is touched is used whole. */
+size_t whole_pages(size_t bytes);
 /* Makes room for work that was measured; what the worker held is lost if it must grow. */
 int worker_fit(struct worker *worker, const struct worker *measured);
 void worker_begin(struct worker *worker);   /* an arena that is empty except for the scratch */
