@@ -96,18 +96,26 @@ struct line {
     char *method, *labels, *value[SHOTS], *difference[SHOTS];
 };
 
+/* A variant's settings ("random, method.absent=prior") have a line of their own, so that numbers
+ * stand below each other. */
 static void end_line(struct text *out, struct line *l, const char *above)
 {
     if (!l->method)
         return;
+    const char *settings = strstr(l->labels, ", ");
+    char *labels = settings ? mem_print("%.*s", (int)(settings - l->labels), l->labels)
+                            : mem_string(l->labels);
     text_pad(out, above && strcmp(above, l->method) == 0 ? "" : style_method(l->method), -11);
-    text_pad(out, l->labels, text_width(l->labels) < 11 ? -11 : -text_width(l->labels) - 1);
+    text_pad(out, labels, text_width(labels) < 11 ? -11 : -text_width(labels) - 1);
+    free(labels);
     for (int i = 0; i < SHOTS; i++)
         text_pad(out, l->value[i] ? l->value[i] : "", -CELL);
     for (int i = 0; i < SHOTS; i++)
         text_pad(out, l->difference[i] ? l->difference[i] : "", i == 0 ? -22 : -12);
     trim(out);
     text_add(out, "\n");
+    if (settings)
+        text_print(out, "  %s\n", settings + 2);
 }
 
 static void release_line(struct line *l)
@@ -169,10 +177,12 @@ static int add_groups(struct text *out, struct store *s)
                           .ways = sqlite3_column_int(stmt, 1),
                           .budget = sqlite3_column_int64(stmt, 2),
                           .capped = sqlite3_column_type(stmt, 2) != SQLITE_NULL};
-        int seeds = sqlite3_column_int(stmt, 4);
+        int seeds = sqlite3_column_int(stmt, 4), fewest = sqlite3_column_int(stmt, 5);
         char *title = sql_text(stmt, 3);
-        text_print(out, "%sTest accuracy in %%: %s, %d seed%s, 95 %% intervals\n\n",
-                   out->size ? "\n" : "", title, seeds, seeds == 1 ? "" : "s");
+        text_print(out, "%sTest accuracy in %%: %s, ", out->size ? "\n" : "", title);
+        if (fewest < seeds)
+            text_print(out, "%d to ", fewest);
+        text_print(out, "%d seed%s, 95 %% intervals\n\n", seeds, seeds == 1 ? "" : "s");
         err = read_shots(s, &g);
         if (!err) {
             add_heads(out, &g);

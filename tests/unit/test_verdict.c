@@ -180,7 +180,7 @@ TEST(a_setting_that_varies_keeps_lines_apart)
             p->f.runs[p->f.n - 1].n_settings = 1;
         }
     char *text = output(stored(p), "summary");
-    CHECK_HAS(text, "random, train.resplit=no");
+    CHECK_HAS(text, "random     80.0 ±0.0   train.resplit=no "); /* a line of its own */
     CHECK_HAS(text, "help MAML (train.resplit=yes: +1.0 ±0.0), hurt MAML (train.resplit=no: -1.0");
     free(text);
     struct mete_report_options o = {.db = db, .path = "/tmp/mete-verdict.html"};
