@@ -134,6 +134,43 @@ check('and is counted', ledger(people).filter((r) => r.kind === 'second' && r.wh
 quiet('seconds', page);
 await page.context().close();
 
+// ---- somebody else at the same desk, while the first waits for an item, and without a connection ----
+page = await sit(server, 'cem');
+await page.route('**/next?who=dora*', (r) => r.abort());
+const change = async (who) => { await page.click('#leave'); await page.fill('#who', who); await page.click('#begin button[type=submit]'); };
+at = await item(page);
+await change('dora');
+check('who comes has none of the other’s items', /Choosing the first/.test(await page.locator('#item').textContent()));
+await page.keyboard.press('1');
+await sleep(100);
+check('and answers none of them', !ledger(people).some((r) => r.item === at), ledger(people).at(-1));
+check('a lost connection is said', await until(async () => /connection lost/.test(await page.locator('#error').textContent())));
+await change('emil');
+check('the next comes in all the same', await until(async () => /^emil|item/.test(await page.locator('#item .made').first().textContent().catch(() => ''))));
+const emils = await item(page);
+await page.keyboard.press('1');
+check('and answers as themselves', await until(() => ledger(people).some((r) => r.item === emils && r.who === 'emil')), ledger(people).at(-1));
+await saved(page);
+await page.keyboard.press('z');
+check('and takes it back', await until(() => !ledger(people).some((r) => r.item === emils)));
+await saved(page);
+check('nothing else in the console', page.complaints.every((c) => /ERR_FAILED/.test(c)), page.complaints);
+await page.context().close();
+
+// ---- classes are asked for again and again; the focus stays where it is ----
+page = await open(address(server, 'fay'));
+await page.clock.install();
+await page.reload();
+await page.waitForSelector('#item[data-item]');
+await page.locator('[data-class=run]').focus();
+await page.evaluate(() => { document.querySelector('[data-class=run]').marked = true; });
+const asks = page.waitForResponse('**/classes');
+await page.clock.fastForward(21000);
+await asks;
+await sleep(100);
+check('a button that is the same stays', await page.evaluate(() => document.activeElement.marked === true && document.activeElement.dataset.class === 'run'));
+await page.context().close();
+
 // ---- one person's, until nothing is left ----
 page = await sit(server, 'p039', '&user=p039');
 const ended = async () => /Every item has an answer/.test(await page.locator('#item').textContent());

@@ -16,14 +16,15 @@ const percent = (x) => (x > 0.995 ? 'over 99' : Math.round(100 * x)) + ' %';
 const CLASS_KEYS = '123456789abcdefhijklmnopqrstuvwxy'; // not g and z, which do other things
 let about = null;   // the data
 let classes = [];   // {name, examples}
-let me = null;      // {who, user, second}
+let me = null;      // {who, user, second}; an object of its own each time somebody begins
 let view = null;    // what the server said last
 let items = [];     // the one at hand, and the next
 let shown = null;   // the item on the screen
 let said = null;    // when something was said of the one before
 let past = [];      // what was said of items, to undo
 let outbox = [];    // what the server has not confirmed
-let sending = false, looking = false, guessing = false;
+let sending = false, guessing = false;
+let looking = null; // for whom
 const pictures = new Map(); // loaded ahead
 
 // ---- talking to the server ----
@@ -62,6 +63,8 @@ async function send() {
     const { path, body } = outbox.shift();
     store();
     complain(got.ok ? '' : got.said.error);
+    if (!got.ok) past = past.filter((q) => q.item !== body.item); // there is nothing to undo
+    if (!isMe(body)) continue; // somebody else sits here now
     if (got.ok) {
       $('saved').textContent = path === 'skip' ? 'skipped' : path === 'undo' ? 'undone' : `saved: ${body.label ?? 'not sure'}`;
       if (path === 'undo') shown = null;
@@ -69,24 +72,30 @@ async function send() {
     } else if (!outbox.length) look();
   }
   sending = false;
+  if (me && !view) look();
 }
 
+const isMe = (body) => me && body.who === me.who && body.user === me.user && body.second === me.second;
+
 async function look(again) {
-  if (looking) return;
-  looking = true;
-  const to = new URLSearchParams({ who: me.who, user: me.user ?? '' });
-  if (me.second) to.set('second', '1');
+  if (!me || looking === me) return;
+  const asked = looking = me;
+  const to = new URLSearchParams({ who: asked.who, user: asked.user ?? '' });
+  if (asked.second) to.set('second', '1');
   if (again) to.set('again', '1');
-  try {
-    const got = await ask('next?' + to);
-    complain(got.ok ? '' : got.said.error);
-    looking = false;
-    if (got.ok) take(got.said);
-    return;
-  } catch (e) { complain(e instanceof TypeError ? 'connection lost; trying again …' : e.message); }
-  await sleep(1000);
-  looking = false;
-  look(again);
+  let got = null;
+  while (!got && me === asked) {
+    try {
+      got = await ask('next?' + to);
+    } catch (e) {
+      if (me === asked) complain(e instanceof TypeError ? 'connection lost; trying again …' : e.message);
+      await sleep(1000);
+    }
+  }
+  if (me !== asked) return; // the answer is for somebody who has left
+  looking = null;
+  complain(got.ok ? '' : got.said.error);
+  if (got.ok) take(got.said);
 }
 
 function complain(text) {
@@ -222,7 +231,7 @@ function settle(path, more, event) {
 const answer = (label, event) => settle('answer', { label }, event);
 
 function undo() {
-  const q = past.pop(), item = q ? q.item : view.last;
+  const q = past.pop(), item = q ? q.item : view?.last ?? null;
   if (item === null) return;
   if (q) {
     items.unshift(q);
@@ -233,12 +242,16 @@ function undo() {
 }
 
 function showGuess() {
+  if (!view) return;
   guessing = about.model && !guessing;
   $('ask').setAttribute('aria-pressed', String(guessing));
   show();
 }
 
+// They are asked for again and again; buttons that are the same stay, with the focus on them.
 function showClasses(all) {
+  if (JSON.stringify(all) === JSON.stringify(classes)) return;
+  const focused = document.activeElement?.dataset?.class;
   classes = all;
   const buttons = classes.map((c, i) => {
     const key = CLASS_KEYS[i];
@@ -249,6 +262,11 @@ function showClasses(all) {
   });
   $('classes').replaceChildren(...buttons);
   $('find-one').hidden = classes.length <= CLASS_KEYS.length;
+  find();
+  for (const b of buttons) {
+    b.disabled = view !== null && !items.length;
+    if (b.dataset.class === focused) b.focus();
+  }
 }
 
 async function loadClasses() {
@@ -310,7 +328,8 @@ function enter(somebody) {
   $('desk').hidden = false;
   $('item').replaceChildren(node('p', {}, 'Choosing the first …'));
   past = [];
-  shown = null;
+  items = [];
+  view = shown = said = null;
   outbox.length ? send() : look();
 }
 
