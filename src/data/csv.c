@@ -203,14 +203,46 @@ static int skip_blank(struct csv *c, bool *more)
     return b < -1 ? b + 1 : 0;
 }
 
+/* Fills the buffer, by however few bytes at a time they come, since the start is looked at whole.
+ */
+static int fill(struct csv *c)
+{
+    while (c->end < BUFFER && !c->at_end) {
+        int64_t n = c->read(c->user, c->buffer + c->end, BUFFER - c->end);
+        if (n < 0)
+            return fail_within((int)n, "%s", c->name);
+        c->end += (size_t)n;
+        c->at_end = n == 0;
+    }
+    return 0;
+}
+
 static int skip_mark(struct csv *c)
 {
-    int b = peek(c);
-    if (b < -1)
-        return b + 1;
+    int err = fill(c);
+    if (err)
+        return err;
     if (c->end - c->at >= 3 && memcmp(c->buffer + c->at, "\xef\xbb\xbf", 3) == 0)
         c->at += 3;
     return 0;
+}
+
+/* The one of comma, semicolon and tab that there are most of before the first line ends, outside
+ * quotes; a spreadsheet writes semicolons where the comma is a decimal point. */
+static char find_separator(const struct csv *c)
+{
+    static const char separators[] = ",;\t";
+    size_t count[sizeof separators] = {0}, most = 0;
+    bool quoted = false;
+    for (size_t i = c->at; i < c->end && (quoted || c->buffer[i] != '\n'); i++) {
+        const char *at = c->buffer[i] ? strchr(separators, c->buffer[i]) : NULL;
+        quoted ^= c->buffer[i] == '"';
+        if (at && !quoted)
+            count[at - separators]++;
+    }
+    for (size_t k = 1; k < sizeof separators - 1; k++)
+        most = count[k] > count[most] ? k : most;
+    return separators[most];
 }
 
 int csv_next(struct csv *c, bool *more)
@@ -223,6 +255,8 @@ int csv_next(struct csv *c, bool *more)
         err = skip_blank(c, more);
     if (err || !*more)
         return err;
+    if (c->separator == CSV_ANY_SEPARATOR)
+        c->separator = find_separator(c);
     c->line = c->next_line;
     while (!err && !last)
         err = read_field(c, &last);

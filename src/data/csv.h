@@ -10,6 +10,7 @@
 #include "base/json.h" /* json_read_fn: where the bytes come from */
 
 enum { CSV_RECORD_MAX = 16 << 20 }; /* bytes of a record */
+enum { CSV_ANY_SEPARATOR = 0 };     /* comma, semicolon or tab: what the first line has most of */
 
 struct csv {
     /* the current record */
@@ -34,7 +35,7 @@ struct csv {
     int room; /* of field and place */
 };
 
-/* `name` is what errors call the input. */
+/* `name` is what errors call the input; the separator is a character, or CSV_ANY_SEPARATOR. */
 void csv_open(struct csv *c, const char *name, char separator, json_read_fn *read, void *user);
 void csv_close(struct csv *c); /* zeroed is fine */
 

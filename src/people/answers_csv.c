@@ -21,6 +21,17 @@ struct reading {
     struct given_list *out;
 };
 
+/* Of two columns of a name that is looked at, nobody knows which is meant. */
+static int check_twice(const struct reading *r, const struct csv *c)
+{
+    const int columns[] = {r->item, r->label, r->user, r->who, r->place};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        for (int i = columns[k] + 1; columns[k] >= 0 && i < c->n; i++)
+            if (strcmp(c->field[i], c->field[columns[k]]) == 0)
+                return csv_fail(c, i, "a second column named '%s'", c->field[i]);
+    return 0;
+}
+
 static int find_columns(struct reading *r, const struct csv *c)
 {
     r->item = csv_find(c, "item");
@@ -29,7 +40,7 @@ static int find_columns(struct reading *r, const struct csv *c)
     r->who = csv_find(c, "who");
     r->place = r->places.word ? csv_find(c, r->places.word) : -1;
     if (r->item >= 0 && r->label >= 0)
-        return 0;
+        return check_twice(r, c);
     return csv_fail(c, 0,
                     "no column '%s'; expected item and label, as 'mete label next' writes "
                     "them",
@@ -120,7 +131,7 @@ int answers_read_csv(struct given_list *out, const struct people *p, const char 
     if (!err)
         err = file_iter_open_plain(&file, path);
     if (!err) {
-        csv_open(&c, path, ',', file_iter_read, file);
+        csv_open(&c, path, CSV_ANY_SEPARATOR, file_iter_read, file);
         err = csv_next(&c, &more);
     }
     int width = c.n;

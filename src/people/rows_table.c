@@ -30,26 +30,6 @@ static bool suits(const char *path)
     return false;
 }
 
-/* The one of comma, semicolon and tab that there are most of in the first line. */
-static int find_separator(const char *path, char *out)
-{
-    static const char separators[] = ",;\t";
-    struct file_iter *file = NULL;
-    char start[4096];
-    int most = 0, err = file_iter_open_plain(&file, path);
-    int64_t n = err ? 0 : file_iter_read(file, start, sizeof start);
-    file_iter_close(file);
-    *out = ',';
-    for (int k = 0; separators[k] && n > 0; k++) {
-        int count = 0;
-        for (int64_t i = 0; i < n && start[i] != '\n'; i++)
-            count += start[i] == separators[k];
-        *out = count > most ? separators[k] : *out;
-        most = count > most ? count : most;
-    }
-    return err ? err : n < 0 ? (int)n : 0;
-}
-
 static int find_columns(struct rows *r, struct table_state *t)
 {
     const struct columns *c = &r->model->columns;
@@ -73,18 +53,15 @@ static int find_columns(struct rows *r, struct table_state *t)
 static int open_table(struct rows *r)
 {
     struct table_state *t = r->state = mem_alloc(sizeof *t);
-    char separator;
     bool more = false;
     if (!r->model->columns.n)
         return fail(METE_EINVAL,
                     "%s is a table, and %s was not trained on one; give it what it takes as .npy",
                     r->path, r->model->name);
-    int err = find_separator(r->path, &separator);
-    if (!err)
-        err = file_iter_open_plain(&t->file, r->path);
+    int err = file_iter_open_plain(&t->file, r->path);
     if (err)
         return err;
-    csv_open(&t->csv, r->path, separator, file_iter_read, t->file);
+    csv_open(&t->csv, r->path, CSV_ANY_SEPARATOR, file_iter_read, t->file);
     err = csv_next(&t->csv, &more);
     if (!err && !more)
         err = csv_fail(&t->csv, 0, "expected a line of column names");

@@ -19,7 +19,7 @@ static int64_t read_text(void *user, void *to, size_t size)
 }
 
 /* All fields as "a|b;c|d;" or the failure's sentence. */
-static const char *parse(const char *csv, size_t chunk)
+static const char *parse_by(char separator, const char *csv, size_t chunk)
 {
     static char out[1024];
     struct text text = {csv, strlen(csv), chunk};
@@ -27,7 +27,7 @@ static const char *parse(const char *csv, size_t chunk)
     bool more;
     int err;
     *out = '\0';
-    csv_open(&c, "f.csv", ',', read_text, &text);
+    csv_open(&c, "f.csv", separator, read_text, &text);
     while (!(err = csv_next(&c, &more)) && more) {
         for (int i = 0; i < c.n; i++)
             snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s", i ? "|" : "", c.field[i]);
@@ -35,6 +35,11 @@ static const char *parse(const char *csv, size_t chunk)
     }
     csv_close(&c);
     return err ? mete_errmsg() : out;
+}
+
+static const char *parse(const char *csv, size_t chunk)
+{
+    return parse_by(',', csv, chunk);
 }
 
 TEST(records_and_fields_are_separated)
@@ -64,6 +69,21 @@ TEST(reads_of_one_byte_give_the_same)
     CHECK_STR(parse(csv, 1), "a|b \"x\";c\nd|e;f|g;");
 }
 
+TEST(the_first_line_says_what_separates)
+{
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR, "a;b\n1,5;2\n", 100), "a|b;1,5|2;");
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR, "a,b\n1;5,2\n", 100), "a|b;1;5|2;");
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR, "a\tb,c\td\n", 100), "a|b,c|d;");
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR, "\"a,b,c\";d\r\n1;2\r\n", 100), "a,b,c|d;1|2;");
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR, "\n\na;b\n", 1), "a|b;");
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR,
+                       "\xef\xbb\xbf"
+                       "a;b\n",
+                       1),
+              "a|b;");
+    CHECK_STR(parse_by(CSV_ANY_SEPARATOR, "one\n2\n", 100), "one;2;");
+}
+
 TEST(faults_have_their_place)
 {
     CHECK_STR(parse("a,b\nc,\"d", 100), "f.csv:2:3: a quoted field that does not end");
@@ -73,4 +93,5 @@ TEST(faults_have_their_place)
 }
 
 TESTS(T(records_and_fields_are_separated), T(quoted_fields_may_hold_anything),
-      T(reads_of_one_byte_give_the_same), T(faults_have_their_place))
+      T(reads_of_one_byte_give_the_same), T(the_first_line_says_what_separates),
+      T(faults_have_their_place))

@@ -61,8 +61,8 @@ static const struct param params[] = {
                    "keep a column that only counts the rows as a feature"),
     PARAM_BOOL_ROW(struct settings, number_labels, "number_labels", 0,
                    "take labels that look like measurements for names of classes"),
-    PARAM_CHOICE_ROW(struct settings, separator, "separator", "comma|semicolon|tab", 0,
-                     "between the fields"),
+    PARAM_CHOICE_ROW(struct settings, separator, "separator", "auto|comma|semicolon|tab", 0,
+                     "between the fields; auto: what the first line has most of"),
     {0},
 };
 
@@ -240,7 +240,7 @@ typedef int row_fn(struct table *t, const struct csv *c);
 /* Reads the whole file and calls `row` for each record after the names. */
 static int read_table(struct table *t, row_fn *row, bool survey)
 {
-    static const char separators[] = ",;\t";
+    static const char separators[] = {CSV_ANY_SEPARATOR, ',', ';', '\t'};
     const char *path = t->job->paths[0];
     struct file_iter *file = NULL;
     struct csv c = {0};
