@@ -119,7 +119,7 @@ TEST(a_folder_named_unlabelled_is_no_class)
     static const uint8_t pixels[16];
     size_t size;
     static const char *const names[] = {"p/ann/cat/1.png", "p/ann/unlabelled/1.png",
-                                        "p/bob/dog/1.png", "p/bob/unlabelled/1.png"};
+                                        "p/bob/dog/1.png", "p/bob/Unlabeled/1.png"};
     for (int i = 0; i < 4; i++) {
         void *png = png_bytes(pixels, 4, 4, 1, &size);
         char path[512];
@@ -129,7 +129,7 @@ TEST(a_folder_named_unlabelled_is_no_class)
         free(png);
     }
     CHECK_OK(import("folder", PATHS(scratch("p")), PATHS("users=yes"), "folder"));
-    CHECK_LABELS("folder", 2, 0, -1, 1, -1);
+    CHECK_LABELS("folder", 2, 0, -1, -1, 1);
 }
 
 /* A tiny dataset without the labels of its users' last items. */

@@ -3,7 +3,7 @@
  *
  * There may be further folders above, if they are the same for all images.  Items
  * are sorted by user, class and name.  Images in a folder named "unlabelled", where a
- * class would be, have no label.
+ * class would be, have no label ("unlabeled" and capitals are the same).
  */
 #include "data/importer.h"
 #include "data/ingest.h"
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct settings {
     int size, filter, channels;
@@ -35,7 +36,10 @@ static const struct param params[] = {
     {0},
 };
 
-static const char no_class[] = "unlabelled";
+static bool is_no_class(const char *name)
+{
+    return strcasecmp(name, "unlabelled") == 0 || strcasecmp(name, "unlabeled") == 0;
+}
 
 struct folder {
     const struct settings *set;
@@ -99,7 +103,7 @@ static int add_file(struct folder *f, const char *name, const char *place)
     }
     char *class_name = between(part[1], part[0]);
     char *user_name = levels == 3 ? between(part[2], part[1]) : mem_string("");
-    f->y[i] = strcmp(class_name, no_class) == 0 ? NO_LABEL : names_add(&f->classes, class_name);
+    f->y[i] = is_no_class(class_name) ? NO_LABEL : names_add(&f->classes, class_name);
     f->user[i] = names_add(&f->users, user_name);
     free(class_name);
     free(user_name);
