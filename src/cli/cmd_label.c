@@ -49,12 +49,17 @@ static void print_questions(const struct next_values *v, const struct mete_quest
 
 static int run_next(const struct command *self, int argc, char **argv)
 {
-    struct next_values v = {0};
+    enum { NOT_SAID = -1 };
+    struct next_values v = {.left = NOT_SAID, .n = NOT_SAID};
     struct text_list words = {0};
     struct mete_questions result;
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
+    if (v.n == 0)
+        return cli_usage("--n: expected 1 question or more, got 0");
+    if (v.left != NOT_SAID && !(v.left >= 1))
+        return cli_usage("--labels-left: expected a number of labels of 1 or more, got %g", v.left);
     bool model = words.n == 2;
     struct mete_questions_options o = {.size = sizeof o,
                                        .model = model ? words.at[0] : NULL,
@@ -63,8 +68,8 @@ static int run_next(const struct command *self, int argc, char **argv)
                                        .labels = v.labels,
                                        .format = v.format,
                                        .out = v.out,
-                                       .n = v.n,
-                                       .labels_left = v.left,
+                                       .n = v.n == NOT_SAID ? 0 : v.n,
+                                       .labels_left = v.left == NOT_SAID ? 0 : v.left,
                                        .seed = (uint64_t)v.seed,
                                        .device = v.device,
                                        .set = v.set.at};
@@ -129,6 +134,8 @@ static int run_import(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
+    if (!(v.cost >= 0))
+        return cli_usage("--cost: expected a number of labels of 0 or more, got %g", v.cost);
     struct mete_answers_options o = {.size = sizeof o,
                                      .data = words.at[0],
                                      .path = words.at[1],
@@ -218,7 +225,8 @@ static void print_status(const struct mete_answers_status *s)
         printf("undone    %lld answers\n", (long long)s->undone);
     printf("spent     %g", s->spent);
     if (s->budget > 0)
-        printf(" of %g labels; %g left", s->budget, s->budget - s->spent);
+        printf(" of %g labels; %g left", s->budget,
+               s->budget > s->spent ? s->budget - s->spent : 0);
     else
         printf(" label%s; no budget is set", s->spent == 1 ? "" : "s");
     putchar('\n');

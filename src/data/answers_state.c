@@ -126,6 +126,10 @@ int64_t answers_row_of(const struct answers *a, int64_t item)
 static int no_class(const struct answers *a, const char *name)
 {
     const char *near = nearest_word(name, (const char *const *)a->classes.at, a->classes.n);
+    if (a->classes.n == 0)
+        return fail(METE_EINVAL,
+                    "no class '%s': %s has no classes yet, and --new-classes adds them", name,
+                    a->d->name);
     return near ? fail(METE_EINVAL, "no class '%s'; did you mean '%s'?", name, near)
                 : fail(METE_EINVAL, "no class '%s' among %d", name, a->classes.n);
 }

@@ -34,15 +34,15 @@ static const char *default_name(const char *by)
     return by && *by ? by : user && *user ? user : "anonymous";
 }
 
-static int cost_of_labels(double cost, millionths *out)
+static int read_labels(const char *option, double labels, millionths *out)
 {
     char text[NUMBER_TEXT];
     const char *end;
-    number_print(cost < 0 ? 0 : cost == 0 ? 1 : cost, text);
+    number_print(labels, text);
     return money_read(text, &end, out) && !*end
                ? 0
                : fail(METE_EINVAL,
-                      "--cost: expected a number of labels with at most six decimals, got %s",
+                      "%s: expected a number of labels with at most six decimals, got %s", option,
                       text);
 }
 
@@ -112,7 +112,7 @@ static int add_all(struct people *p, const struct mete_answers_options *o,
 {
     millionths cost;
     struct answers_added added;
-    int err = cost_of_labels(o->cost, &cost);
+    int err = read_labels("--cost", o->cost < 0 ? 0 : o->cost == 0 ? 1 : o->cost, &cost);
     if (!err)
         err = answers_refresh(p->answers);
     if (err)
@@ -228,7 +228,7 @@ int mete_answers_budget(const char *data, double labels, const char *by)
     if (!err && !(labels >= 0))
         err = fail(METE_EINVAL, "--budget: expected a number of labels, or 0 for no limit");
     if (!err && labels > 0)
-        err = cost_of_labels(labels, &most);
+        err = read_labels("--budget", labels, &most);
     if (!err)
         err = answers_open(&a, data);
     if (!err)

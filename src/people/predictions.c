@@ -264,17 +264,25 @@ static int predict_dataset(struct predicting *p)
 
 /* ---- either ---- */
 
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 /* What is read must be there, and is not to be written over. */
 static int check_files(const struct mete_predictions_options *o)
 {
-    struct stat in, out;
-    if (dataset_known(o->what))
-        return 0;
-    if (stat(o->what, &in) != 0)
+    struct stat in;
+    if (!dataset_known(o->what) && stat(o->what, &in) != 0)
         return fail(METE_EINVAL, "%s: no such file, and no dataset of that name", o->what);
-    return stat(o->out, &out) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino
-               ? 0
-               : fail(METE_EINVAL, "-o %s would write over what is read", o->out);
+    if (is_same_file(o->what, o->out) || is_same_file(o->model, o->out))
+        return fail(METE_EINVAL, "-o %s would write over what is read", o->out);
+    if (o->save && (is_same_file(o->what, o->save) || strcmp(o->out, o->save) == 0))
+        return fail(METE_EINVAL, "--save %s would write over %s", o->save,
+                    strcmp(o->out, o->save) == 0 ? "the predictions" : "what is read");
+    return 0;
 }
 
 static int check(const struct mete_predictions_options *o)

@@ -38,6 +38,8 @@ refuses "where to" 2 "-o FILE" "$METE" label next data/people --user all
 refuses "a strategy that asks a model" 2 "there is none" "$METE" label next data/people --user all --labels active -o x.csv
 refuses "one that knows the answers" 2 "true labels" "$METE" label next data/people --user all --labels stratified -o x.csv
 refuses "data whose labels are known" 2 "nobody to ask" "$METE" label next glyphs-users --user 1 -o x.csv
+refuses "no questions" 2 "--n: expected 1 question or more" "$METE" label next data/people --user all --n 0 -o x.csv
+refuses "none for all" 2 "--labels-left: expected" "$METE" label next data/people --user all --labels-left 0 -o x.csv
 same "nothing is half written" "" "$(ls x.csv* 2>/dev/null)"
 
 # ---- answers ----
@@ -53,13 +55,20 @@ sed '6s/^\([0-9]*\),[0-9]*,/\1,7,/' answers.csv >bad.csv
 refuses "another line" 1 "bad.csv:6:" "$METE" label import data/people bad.csv
 { cat answers.csv; sed -n 2p answers.csv | sed 's/,[a-z]*$/,climb/'; sed -n 2p answers.csv | sed 's/,[a-z]*$/,sit/'; } >bad.csv
 refuses "a contradiction" 2 "bad.csv:24" "$METE" label import data/people bad.csv
+{ sed -n 1p answers.csv | sed 's/$/,label/'; sed -n 2p answers.csv | sed 's/$/,sit/'; } >bad.csv
+refuses "two columns of labels" 1 "bad.csv:1:44: a second column named 'label'" "$METE" label import data/people bad.csv
+refuses "a cost below nothing" 2 "--cost: expected" "$METE" label import data/people answers.csv --cost -2
+refuses "a cost that is no number" 2 "--cost: expected" "$METE" label import data/people answers.csv --cost nan
+refuses "a budget without end" 2 "--budget: expected" "$METE" label status data/people --budget inf
 refuses "a file without labels" 1 "no column 'item'" "$METE" label import data/people people.csv.truth
 same "and nothing was taken" no "$([ -s data/people/answers.log ] && echo yes || echo no)"
 ok "a budget" "$METE" label status data/people --budget 500
 ok "answers" "$METE" label import data/people answers.csv --by ann
 same "they are charged" "240 labels added; charged 240, spent 240 of 500" "$(cat out)"
 cp data/people/answers.log before
-ok "the same file again" "$METE" label import data/people answers.csv --by ann
+# As a spreadsheet saves it where the comma is a decimal point.
+{ printf '\357\273\277'; sed 's/,/;/g; s/$/\r/' answers.csv; } >again.csv
+ok "the same file again, from a spreadsheet" "$METE" label import data/people again.csv --by ann
 same "costs nothing" "0 labels added, 240 known before; charged 0, spent 240 of 500" "$(cat out)"
 ok "and changes nothing" cmp before data/people/answers.log
 sed '2s/,[a-z]*$/,sit/; 3s/,[a-z]*$/,run/; 4s/,[a-z]*$/,walk/' answers.csv >bad.csv
@@ -83,6 +92,8 @@ ok "leaves few questions" "$METE" label next data/people --user all -o left.csv
 same "of all people" 2 "$(field left.csv item | wc -l)"
 answer rest.csv over.csv
 refuses "and no more answers" 1 "over.csv: " "$METE" label import data/people over.csv
+ok "a budget below what is spent" "$METE" label status data/people --budget 3
+same "leaves nothing" "spent     240.5 of 3 labels; 0 left" "$(grep spent out | head -1)"
 ok "no budget" "$METE" label status data/people --budget none
 
 # ---- Label Studio ----

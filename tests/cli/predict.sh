@@ -149,6 +149,8 @@ refuses "a model that is a table" 1 "not a safetensors file" "$METE" predict peo
 refuses "nowhere" 2 "-o FILE" "$METE" predict me.safetensors people.csv
 refuses "no such folder" 1 "cannot write no/x.csv" "$METE" predict me.safetensors people.csv -o no/x.csv
 refuses "over what is read" 2 "write over" "$METE" predict me.safetensors people.csv -o people.csv
+refuses "over the model" 2 "write over" "$METE" predict me.safetensors people.csv -o me.safetensors
+refuses "one over the other" 2 "write over" "$METE" predict me.safetensors people.csv -o x.onnx --save x.onnx
 refuses "a user of a table" 2 "people.csv is no dataset" "$METE" predict me.safetensors people.csv --user p007 -o x.csv
 refuses "nobody by that name" 2 "did you mean 'p007'?" "$METE" predict runs/protonet data/people --user p07 -o x.csv
 refuses "whose model is saved" 2 "each person has another" "$METE" predict runs/protonet data/people --user all -o x.csv --save x.onnx
