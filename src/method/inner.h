@@ -23,7 +23,7 @@ struct inner {
 };
 
 /* Rows for a method's param table, whose state has `struct inner inner`. */
-#define INNER_PARAMS(type, steps_, lr_, test_steps_)                                               \
+#define INNER_PARAMS(type, steps_, lr_, test_steps_, test_steps_help)                              \
     PARAM_INT_ROW(type, inner.steps, "inner.steps", steps_, 1, INNER_STEPS_MAX,                    \
                   "gradient steps on a task"),                                                     \
         PARAM_REAL_ROW(type, inner.lr, "inner.lr", lr_, 0, 100,                                    \
@@ -43,8 +43,8 @@ struct inner {
         PARAM_INT_ROW(type, inner.batch, "inner.batch", 0, 0, 1e6,                                 \
                       "shuffled: images of a step, repeated where there are fewer; 0: as many as " \
                       "there are"),                                                                \
-        PARAM_INT_ROW(type, inner.test_steps, "test.steps", test_steps_, 0, 1000,                  \
-                      "gradient steps when adapting at test time")
+        PARAM_INT_ROW(type, inner.test_steps, "test.steps", test_steps_, 0, 1000, test_steps_help)
+#define INNER_TEST_STEPS "gradient steps when adapting at test time"
 
 /* The states an inner loop goes through.  `keep` remembers every one, which second
  * order needs; otherwise each overwrites the last. */

@@ -37,7 +37,7 @@ static const struct param params[] = {
                      "more, the more labels a task has"),
     PARAM_REAL_ROW(struct maml, blend_labels, "blend_labels", 100, 0, 1e9,
                    "objective=blend: labels of a task at which both losses count the same"),
-    INNER_PARAMS(struct maml, 5, 0.01, 10),
+    INNER_PARAMS(struct maml, 5, 0.01, 10, INNER_TEST_STEPS),
     {0},
 };
 

@@ -123,7 +123,9 @@ const struct method_ops *method_at(int i); /* NULL past the last */
 int method_find(const struct method_ops **out, const char *name);
 int method_open(struct method *m, const char *name); /* with its defaults */
 int method_check(const struct method *m);            /* METE_EINVAL where it is unfit */
-void method_close(struct method *m);                 /* a zeroed one is fine */
+/* METE_EINVAL where somebody set a setting that the method has and makes no use of. */
+int method_uses(const struct method_ops *ops, const char *key);
+void method_close(struct method *m); /* a zeroed one is fine */
 
 /* The query pass of a net with a head, as net.bn asks: by its own statistics, by
  * the support's (both are passed), or by running averages.  query_labels of the

@@ -56,6 +56,16 @@ int method_check(const struct method *m)
     return why ? fail(METE_EINVAL, "%s", why) : 0;
 }
 
+int method_uses(const struct method_ops *ops, const char *key)
+{
+    if (ops->open || ops->adapt || strcmp(key, "test.steps") != 0)
+        return 0;
+    return fail(METE_EINVAL,
+                "test.steps: method %s does not adapt at test time, so it would change nothing; "
+                "reptile trains in the same way and adapts",
+                ops->name);
+}
+
 void method_close(struct method *m)
 {
     if (m->ops)

@@ -139,6 +139,11 @@ static int apply_settings(struct mete_model *m, const char *const *set)
         err = param_set_text(&m->setup.set, "net.bn", "running");
     if (!err && set)
         err = param_set_all(&m->setup.set, set);
+    for (int section; !err && set && *set; set++) {
+        char *key = mem_print("%.*s", (int)strcspn(*set, "="), *set);
+        err = method_uses(m->setup.method.ops, param_find(&m->setup.set, key, &section)->name);
+        free(key);
+    }
     if (err || !m->setup.net->bn)
         return err;
     bool asked = m->setup.net->bn(m->setup.net_state) == BN_RUNNING;

@@ -21,7 +21,17 @@ static int resolve(struct settings *out, struct shelf *shelf, const struct confi
 {
     struct run_rules own;
     struct config_rules rules = run_rules(&own, shelf);
-    return config_resolve_given(out, given, n, set, &rules);
+    int err = config_resolve_given(out, given, n, set, &rules);
+    if (err)
+        return err;
+    const struct method_ops *method = NULL;
+    err = method_find(&method, settings_get(out, "method"));
+    for (int i = 0; i < out->n && !err; i++)
+        if (strcmp(out->at[i].origin, "--set") == 0)
+            err = method_uses(method, out->at[i].key);
+    if (err)
+        settings_release(out);
+    return err;
 }
 
 /* runs/omniglot-5w-1s-30K-maml-random-1a2b3c4d */

@@ -65,6 +65,22 @@ sed 's/baselines: yes/baselines: maybe/' "$tmp/beside.yaml" >"$tmp/maybe.yaml"
 refuses "baselines by another word" 2 "expected yes or no" "$METE" run "$tmp/maybe.yaml" --db "$tmp/x.db"
 refuses "one model for classes that change" 2 "different classes, which it cannot share" \
     "$METE" train glyphs:classes=40:5w-1s@500 --method pooled
+# FedAvg has test.steps in common with Reptile, and takes none
+idle() { refuses "$1" 2 "test.steps: method fedavg does not adapt at test time, so it would change nothing" "${@:2}"; }
+idle "steps that FedAvg does not take" "$METE" train glyphs-users:1s@200 --method fedavg --set train.steps=2 --set test_steps=5
+ok "a model of FedAvg" "$METE" train glyphs-users:classes=4,users=12,images=24:1s@200 --method fedavg --net linear \
+    --set train.steps=2 --set test.labels=8 -o "$tmp/fedavg"
+idle "nor does it when it is tested again" "$METE" eval "$tmp/fedavg" --set test.steps=5
+idle "nor for one person" "$METE" adapt "$tmp/fedavg" glyphs-users:classes=4,users=12,images=24 --user 1 --set test.steps=5 -o "$tmp/me.safetensors"
+ok "its settings" "$METE" show fedavg
+same "say so" 1 "$(grep -c '^test.steps .*not used: FedAvg does not adapt' "$tmp/out")"
+cat >"$tmp/both.yaml" <<'YAML'
+name: both
+base: {bench: "glyphs-users:classes=4,users=12,images=24:1s@200", net: linear, train.steps: 2, test.labels: "8", test.steps: 3}
+axes: {method: [fedavg, reptile]}
+YAML
+ok "a suite of both may set it for both" "$METE" run "$tmp/both.yaml" --db "$tmp/both.db"
+same "as their ids say" "3 3" "$(sqlite3 "$tmp/both.db" "SELECT value FROM settings WHERE key = 'test.steps'" | xargs)"
 refuses "a baseline's gradient" 2 "it has no meta-gradient" "$METE" speed --method local
 cat >"$tmp/few.yaml" <<'YAML'
 name: few
