@@ -7,6 +7,7 @@
 #include "base/jsonw.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "serve/heads.h"
 #include "serve/token.h"
 
 #include <arpa/inet.h>
@@ -23,6 +24,7 @@
 struct http {
     struct MHD_Daemon *daemon;
     struct http_options o;
+    struct heads *heads; /* NULL: silent */
     char token[HTTP_TOKEN_SIZE], cookie[32], host[128];
     int port;
 };
@@ -69,13 +71,17 @@ static bool has_token(const struct http *h, struct MHD_Connection *c)
 }
 
 /* Pages of other ports of this machine have our cookie sent along; the browser says whose a
- * request is. */
+ * request is: newer ones in Sec-Fetch-Site, which holds behind a proxy too, and all in Origin. */
 static bool is_foreign(struct MHD_Connection *c, const char *method)
 {
     const char *origin = header(c, MHD_HTTP_HEADER_ORIGIN), *host = header(c, MHD_HTTP_HEADER_HOST);
-    if (!origin || strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+    const char *site = header(c, "Sec-Fetch-Site");
+    if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
         return false;
-    return !host || strncmp(origin, "http://", 7) != 0 || strcmp(origin + 7, host) != 0;
+    if (site)
+        return strcmp(site, "same-origin") != 0;
+    const char *at = origin ? strstr(origin, "://") : NULL;
+    return origin && (!at || !host || strcmp(at + 3, host) != 0);
 }
 
 /* ---- answers ---- */
@@ -116,6 +122,7 @@ static void add_headers(const struct http *h, struct MHD_Response *out, const st
     static const char *const all[][2] = {
         {MHD_HTTP_HEADER_X_CONTENT_TYPE_OPTIONS, "nosniff"},
         {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Content-Security-Policy",
          "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
          "data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
@@ -249,6 +256,25 @@ static enum MHD_Result answer(const struct http *h, struct MHD_Connection *c, co
     return send_response(h, c, &r);
 }
 
+/* Called when a connection is there, and before it is closed. */
+static void on_connection(void *user, struct MHD_Connection *c, void **kept,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http *h = user;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+        heads_remove(h->heads, *kept);
+    else if (h->heads)
+        *kept = heads_add(
+            h->heads, MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+}
+
+static void wait_for_head(const struct http *h, struct MHD_Connection *c, bool waits)
+{
+    heads_wait(h->heads,
+               MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context,
+               waits);
+}
+
 /* Called for the head of a request, for each piece of its body, and at its end. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *version, const char *piece,
@@ -258,6 +284,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
     struct exchange *x = *kept;
     (void)version;
     if (!x) {
+        wait_for_head(h, c, false);
         *kept = x = mem_alloc(sizeof *x);
         x->began = seconds_now();
         x->refused = (!after_token(h, url) && !has_token(h, c)) || is_foreign(c, method);
@@ -279,7 +306,8 @@ static void on_end(void *user, struct MHD_Connection *c, void **kept,
                    enum MHD_RequestTerminationCode why)
 {
     struct exchange *x = *kept;
-    (void)user, (void)c, (void)why;
+    (void)why;
+    wait_for_head(user, c, true);
     if (x)
         text_release(&x->body);
     free(x);
@@ -345,13 +373,13 @@ static struct MHD_Daemon *start(struct http *h, int fd)
     struct MHD_OptionItem listening[] = {{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
                                          {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-    return MHD_start_daemon(flags | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, h,
-                            MHD_OPTION_EXTERNAL_LOGGER, ignore, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-                            on_end, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
-                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_SECONDS,
-                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape,
-                            NULL, MHD_OPTION_ARRAY, h->o.silent ? none : listening, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, ignore,
+        NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        h, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_SECONDS,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+        MHD_OPTION_ARRAY, h->o.silent ? none : listening, MHD_OPTION_END);
 }
 
 int http_open(struct http **out, const struct http_options *o)
@@ -361,21 +389,24 @@ int http_open(struct http **out, const struct http_options *o)
     h->o = *o;
     if (!err && !o->silent)
         err = listen_at(o->bind, o->port, &fd);
+    if (!err && !o->silent)
+        err = heads_open(&h->heads, HTTP_CONNECTIONS_MAX, HTTP_IDLE_SECONDS);
     if (!err) {
         h->port = fd >= 0 ? port_of(fd) : 0;
         snprintf(h->cookie, sizeof h->cookie, "mete-%d", h->port);
         snprintf(h->host, sizeof h->host, strchr(o->bind, ':') ? "[%s]" : "%s", o->bind);
         h->daemon = start(h, fd);
-        if (!h->daemon) {
+        if (!h->daemon)
             err = fail(METE_EIO, "the web server cannot be started");
-            if (fd >= 0)
-                close(fd);
-        }
     }
-    if (err)
-        free(h);
-    else
+    if (!err) {
         *out = h;
+        return 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    heads_close(h->heads);
+    free(h);
     return err;
 }
 
@@ -384,6 +415,7 @@ void http_close(struct http *h)
     if (!h)
         return;
     MHD_stop_daemon(h->daemon);
+    heads_close(h->heads);
     free(h);
 }
 

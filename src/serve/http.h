@@ -18,7 +18,7 @@ enum {
     HTTP_BODY_MAX = 4 << 20,    /* bytes of a request's body */
     HTTP_HEAD_MAX = 64 << 10,   /* of its head, with what is sent back */
     HTTP_CONNECTIONS_MAX = 128, /* at once */
-    HTTP_IDLE_SECONDS = 60,     /* of silence, after which a connection is closed */
+    HTTP_IDLE_SECONDS = 60,     /* of silence, or for a head, after which a connection is closed */
     HTTP_BODY_SECONDS = 30,     /* that a body may take to arrive */
     HTTP_TOKEN_SIZE = 33,       /* 128 random bits in hexadecimal */
 };

@@ -86,6 +86,15 @@ def who_is_let_in(s):
         check(f'let in by {path[:3]} {list(headers)}', s.ask(path, headers=headers, token=False)[0] == 200)
     status = s.ask('/state', 'POST', {'Origin': 'http://127.0.0.1:1', 'Host': f'127.0.0.1:{s.port}'})[0]
     check('a page of another port', status == 403, status)
+    own = f'127.0.0.1:{s.port}'
+    for name, headers, want in (
+            ('our own page', {'Origin': 'http://' + own, 'Host': own}, 405),
+            ('our own page behind a proxy with TLS', {'Origin': 'https://labels.example.org', 'Host': 'labels.example.org'}, 405),
+            ('the same where the proxy changes the host', {'Origin': 'https://labels.example.org', 'Host': own, 'Sec-Fetch-Site': 'same-origin'}, 405),
+            ('a page of another port, newer browsers', {'Origin': 'http://' + own, 'Host': own, 'Sec-Fetch-Site': 'same-site'}, 403),
+            ('an origin that is none', {'Origin': 'null', 'Host': own}, 403)):
+        status = s.ask('/state', 'POST', headers)[0]
+        check(name, status == want, status)
 
 
 def paths_and_methods(s):
@@ -142,12 +151,14 @@ def limits_of_time(s):
     def measure(name, *how):
         took[name] = time_until_closed(s, *how)
     threads = [threading.Thread(target=measure, args=how) for how in
-               (('silence', b''), ('half a head', head[:30]), ('a body that drips', head, 0.5))]
+               (('silence', b''), ('half a head', head[:30]), ('a head that drips', head[:-2], 1),
+                ('a body that drips', head, 0.5))]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
     check('silence ends after a minute', 55 < took['silence'] < 75 and 55 < took['half a head'] < 75, took)
+    check('a head has a minute', 55 < took['a head that drips'] < 75, took)
     check('a body has half a minute', 25 < took['a body that drips'] < 40, took)
 
 
