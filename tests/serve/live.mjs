@@ -27,9 +27,9 @@ for (const [i, age] of [[1, 0], [2, 1000]]) {
 const status = (i) => page.locator(`[data-run="${ids[i].id}"]`).textContent();
 check('a failure shows by itself', await until(async () => (await status(0)) === 'failed'), await status(0));
 check('with its sentence, as text', (await page.locator('.failure').textContent()).includes('the loss of step 7 is <nan>'));
-check('a run under way', (await status(1)).startsWith('running'), await status(1));
-check('a run whose process is silent', (await status(2)).startsWith('stopped'), await status(2));
-check('time left is a number', /^about \d+/.test(await tile(1)), await tile(1));
+check('a run under way', await until(async () => (await status(1)).startsWith('running')), await status(1));
+check('a run whose process is silent', await until(async () => (await status(2)).startsWith('stopped')), await status(2));
+check('time left is a number', await until(async () => /^about \d+/.test(await tile(1))), await tile(1));
 await page.locator(`[data-run="${ids[0].id}"]`).focus();
 await page.keyboard.press('Enter');
 check('a run is chosen by the keyboard', (await page.locator('#detail p').first().textContent()).includes('failed'));
