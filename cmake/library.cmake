@@ -22,10 +22,11 @@ set_target_properties(mete_shared PROPERTIES
 target_link_libraries(mete_shared PRIVATE -Wl,--whole-archive mete_lib -Wl,--no-whole-archive)
 target_link_options(mete_shared PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections -Wl,-z,defs)
 
-# All objects as one, in which other symbols are local: a program's `fail` is its own.
+# All objects as one, in which other symbols are local: a program's `fail` is its own.  --unique: sections
+# of one name, as two files' static `load` have, stay apart, so that a program leaves out what it does not call.
 set(archive ${CMAKE_CURRENT_BINARY_DIR}/libmete.a)
 add_custom_command(OUTPUT ${archive}
-  COMMAND ${CMAKE_LINKER} -r --whole-archive $<TARGET_FILE:mete_lib> -o mete_whole.o
+  COMMAND ${CMAKE_LINKER} -r --unique --whole-archive $<TARGET_FILE:mete_lib> -o mete_whole.o
   COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=mete_*" mete_whole.o
   COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
   COMMAND ${CMAKE_AR} rcs ${archive} mete_whole.o
