@@ -34,12 +34,19 @@ add_custom_command(OUTPUT ${archive}
   DEPENDS mete_lib WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} COMMENT "Writing libmete.a" VERBATIM)
 add_custom_target(mete_archive ALL DEPENDS ${archive})
 
-set(requires)
-foreach(name IN LISTS METE_OPTIONAL_FOUND) # "ARCHIVE libarchive"
-  string(REGEX REPLACE "^.* " "" module "${name}")
-  list(APPEND requires ${module})
-endforeach()
-list(JOIN requires " " METE_REQUIRES)
+# What libmete.a needs beside itself, as flags: a program that links it needs neither the .pc files nor the
+# archives of those libraries.
+list(JOIN METE_OPTIONAL_FLAGS " " METE_LIBS_PRIVATE)
+# Folders count from the file itself, wherever `cmake --install --prefix` puts it.
+set(METE_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(METE_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
+set(METE_INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  string(REGEX REPLACE "[^/]+" ".." up "${CMAKE_INSTALL_LIBDIR}")
+  set(METE_PREFIX "\${pcfiledir}/../${up}")
+  set(METE_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(METE_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 configure_file(cmake/mete.pc.in mete.pc @ONLY)
 configure_package_config_file(cmake/mete-config.cmake.in mete-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mete PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)

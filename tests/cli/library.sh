@@ -11,7 +11,7 @@ ok "the library installs" cmake --install "$build" --prefix "$tmp/prefix"
 export PKG_CONFIG_PATH LD_LIBRARY_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$tmp/prefix" -name mete.pc)")
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
-flags() { pkg-config --define-variable=prefix="$tmp/prefix" "$@" mete; }
+flags() { pkg-config "$@" mete; }
 
 symbols() { nm "$@" | awk 'NF >= 3 {print $NF}' | grep -v '^mete_'; }
 same "what libmete.so exports begins with mete_" "" "$(symbols -D --defined-only "$LD_LIBRARY_PATH/libmete.so")"
@@ -20,6 +20,15 @@ ok "the library names its version" sh -c "readelf -d '$LD_LIBRARY_PATH/libmete.s
 
 # shellcheck disable=SC2046
 ok "a program links with pkg-config" cc -Wall -Wextra -Werror "$examples/device/device.c" $(flags --cflags --libs) -o "$tmp/device"
+# As on a machine with the archive alone, and without the archives of what it needs.
+mkdir -p "$tmp/archive/lib/pkgconfig"
+ln -s "$tmp/prefix/include" "$tmp/archive/include"
+cp "$LD_LIBRARY_PATH/libmete.a" "$tmp/archive/lib"
+cp "$PKG_CONFIG_PATH/mete.pc" "$tmp/archive/lib/pkgconfig"
+# shellcheck disable=SC2046
+ok "and with the archive alone" cc "$examples/device/device.c" \
+    $(PKG_CONFIG_PATH=$tmp/archive/lib/pkgconfig pkg-config --static --cflags --libs mete) -o "$tmp/archived"
+same "which needs no libmete.so" "" "$(readelf -d "$tmp/archived" | grep libmete)"
 for header in mete.h mete_learner.h mete_personal.h mete_plan.h mete_ranks.h mete_theory.h; do
     echo "#include <$header>"
 done >"$tmp/all.cc"
