@@ -13,6 +13,10 @@
  * what a run drew, bought or measured, the library calls abort(), after the
  * function given to mete_out_of_memory_to().
  *
+ * Options and descriptions begin with their size: write `.size = sizeof options`.
+ * Fields that later versions add come at the end, and are zero for programs that do
+ * not know them.
+ *
  * Settings are passed as an array of "key=value" strings that ends with NULL;
  * `mete show NAME` lists the keys, with their defaults and ranges.
  */
@@ -86,6 +90,7 @@ void mete_progress_to(mete_progress_fn *fn, void *user);
 /* ---- data ---- */
 
 struct mete_import_options {
+    size_t size;
     const char *kind;            /* "omniglot"; `mete data import --help` lists them */
     const char *const *paths;    /* what to read; ends with NULL */
     const char *dir;             /* the dataset's folder, which must not exist yet */
@@ -101,6 +106,7 @@ struct mete_spread { /* over groups of items */
     int64_t least, middle, most;
 };
 struct mete_data_info {
+    size_t size; /* set it before it is filled */
     char name[128], path[1024];
     int64_t items;
     int32_t classes, users; /* users 0: none */
@@ -121,6 +127,7 @@ int mete_data_verify(const char *name); /* compares the arrays with their checks
 
 enum mete_sheet_by { METE_BY_AUTO, METE_BY_CLASS, METE_BY_USER };
 struct mete_sheet_options {
+    size_t size;
     const char *name, *path; /* the dataset, and the PNG to write */
     int32_t rows, cols;      /* 0: 20 */
     enum mete_sheet_by by;   /* auto: users where there are any */
@@ -128,6 +135,7 @@ struct mete_sheet_options {
 int mete_data_sheet(const struct mete_sheet_options *options);
 
 struct mete_fetch_options {
+    size_t size;
     const char *name;   /* "omniglot" */
     const char *dir;    /* NULL: data/NAME-files */
     const char *mirror; /* another address that holds the same files, or NULL */
@@ -135,9 +143,6 @@ struct mete_fetch_options {
 int mete_data_fetch(const struct mete_fetch_options *options);
 
 /* ---- data in memory ---- */
-
-/* Options and descriptions begin with their size: write `.size = sizeof options`.  Fields that
- * later versions add come at the end, and are zero for programs that do not know them. */
 
 /* Items, row by row without gaps; borrowed. */
 struct mete_array {
@@ -242,6 +247,7 @@ int mete_suggest(struct mete_model *m, const char *strategy, const struct mete_a
 /* ---- tasks ---- */
 
 struct mete_tasks_options {
+    size_t size;
     const char *bench;      /* "omniglot:5w-1s" */
     const char *part;       /* NULL: test */
     const char *labels;     /* of the supports, a strategy without a learner; NULL: stratified */
@@ -257,7 +263,8 @@ struct mete_tasks {
     double pool, support, query; /* items of a task, on average */
     double covered;              /* classes in a support, on average */
 };
-/* Draws tasks.  *json, unless NULL, gets what the file would hold; free() it. */
+/* Draws tasks; *out, unless NULL, says what they are.  *json, unless NULL, gets what the file would
+ * hold; mete_free() it. */
 int mete_tasks(const struct mete_tasks_options *o, struct mete_tasks *out, char **json);
 
 /* ---- plug-ins and their settings ---- */
@@ -278,6 +285,7 @@ int mete_show(const char *name, const char **summary, mete_setting_fn *fn, void 
 
 /* `in` and `out` are safetensors files; docs/files.md lists their tensors. */
 struct mete_grad_options {
+    size_t size;
     const char *method, *net; /* NULL: maml, conv4 */
     const char *device;       /* NULL: cpu */
     const char *const *set;   /* "key=value", NULL at the end; may be NULL */
@@ -288,6 +296,7 @@ int mete_grad(const struct mete_grad_options *o);
 /* ---- speed ---- */
 
 struct mete_speed_options {
+    size_t size;
     const char *bench;        /* dataset (for the size of its images), ways and shots */
     const char *method, *net; /* NULL: maml, conv4 */
     const char *device;       /* NULL: cpu */
@@ -332,6 +341,7 @@ struct mete_test {            /* one model on one set of test tasks */
 typedef void mete_test_fn(void *user, const struct mete_test *t);
 
 struct mete_train_options {
+    size_t size;
     const char *bench;                 /* "omniglot:5w-1s@30K" */
     const char *method, *labels, *net; /* NULL: maml, random, conv4 */
     const char *device;                /* NULL: cpu */
@@ -385,6 +395,7 @@ struct mete_fit_options {
 int mete_fit(const struct mete_fit_options *o, struct mete_model **best);
 
 struct mete_eval_options {
+    size_t size;
     const char *model; /* a file that training left */
     const char *bench; /* NULL: the one it was trained on */
     const char *tasks; /* NULL, or a tasks.json (mete_tasks) to score instead of the bench's own */
@@ -423,6 +434,7 @@ struct mete_run_summary { /* of the runs of a suite that --only leaves */
     bool out_of_time; /* stopped because `minutes` were over */
 };
 struct mete_run_options {
+    size_t size;
     const char *suite, *db; /* YAML file; SQLite file */
     const char *device;
     const char *const *set;
@@ -445,6 +457,7 @@ int mete_run(const struct mete_run_options *o);
 /* ---- results (docs/results.md) ---- */
 
 struct mete_results_options {
+    size_t size;
     const char *db;    /* the results database */
     const char *suite; /* NULL: every suite in it */
     const char
@@ -469,6 +482,7 @@ const char *mete_table_column(const struct mete_table *t, int32_t i, const doubl
 void mete_table_close(struct mete_table *t); /* NULL is fine */
 
 struct mete_report_options {
+    size_t size;
     const char *db, *path;   /* the results database; the HTML file to write */
     const char *suite;       /* NULL: every run in it */
     const char *title;       /* NULL: after the database */
@@ -479,7 +493,7 @@ int mete_report(const struct mete_report_options *o);
 /* ---- a page in the browser (docs/serve.md) ---- */
 
 struct mete_serve_options {
-    size_t size;      /* of this struct: later versions add at the end */
+    size_t size;
     const char *what; /* a results database; or a data set, to label its items */
     const char *bind; /* an address of this machine; NULL: 127.0.0.1 */
     int32_t port;     /* 0: any that is free */

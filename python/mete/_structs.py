@@ -26,22 +26,22 @@ class mete_progress(C.Structure):
 
 # ---- data ----
 
-class mete_import_options(C.Structure):
-    _fields_ = [("kind", text), ("paths", texts), ("dir", text), ("settings", texts), ("force", C.c_bool),
-                ("threads", C.c_int32)]
+class mete_import_options(Sized):
+    _fields_ = [("size", C.c_size_t), ("kind", text), ("paths", texts), ("dir", text), ("settings", texts),
+                ("force", C.c_bool), ("threads", C.c_int32)]
 
 
 class mete_spread(C.Structure):
     _fields_ = [("least", C.c_int64), ("middle", C.c_int64), ("most", C.c_int64)]
 
 
-class mete_data_info(C.Structure):
-    _fields_ = [("name", C.c_char * 128), ("path", C.c_char * 1024), ("items", C.c_int64), ("classes", C.c_int32),
-                ("users", C.c_int32), ("shape", C.c_int32 * 3), ("is_float", C.c_bool), ("scale", C.c_float),
-                ("shift", C.c_float), ("groups", C.c_int32), ("per_class", mete_spread), ("per_user", mete_spread),
-                ("part_items", C.c_int64 * 2), ("part_users", C.c_int32 * 2), ("split_classes", C.c_int32 * 3),
-                ("source", C.c_char * 256), ("licence", C.c_char * 256), ("sha256", C.c_char * 65),
-                ("unlabelled", C.c_int64)]
+class mete_data_info(Sized):
+    _fields_ = [("size", C.c_size_t), ("name", C.c_char * 128), ("path", C.c_char * 1024), ("items", C.c_int64),
+                ("classes", C.c_int32), ("users", C.c_int32), ("shape", C.c_int32 * 3), ("is_float", C.c_bool),
+                ("scale", C.c_float), ("shift", C.c_float), ("groups", C.c_int32), ("per_class", mete_spread),
+                ("per_user", mete_spread), ("part_items", C.c_int64 * 2), ("part_users", C.c_int32 * 2),
+                ("split_classes", C.c_int32 * 3), ("source", C.c_char * 256), ("licence", C.c_char * 256),
+                ("sha256", C.c_char * 65), ("unlabelled", C.c_int64)]
 
 
 class mete_array(C.Structure):
@@ -99,9 +99,9 @@ class mete_fit_options(Sized):
                 ("no_folder", C.c_int32), ("folder", text), ("event", mete_event_fn), ("user", pointer)]
 
 
-class mete_eval_options(C.Structure):
-    _fields_ = [("model", text), ("bench", text), ("tasks", text), ("device", text), ("set", texts),
-                ("threads", C.c_int), ("test", mete_test_fn), ("user", pointer)]
+class mete_eval_options(Sized):
+    _fields_ = [("size", C.c_size_t), ("model", text), ("bench", text), ("tasks", text), ("device", text),
+                ("set", texts), ("threads", C.c_int), ("test", mete_test_fn), ("user", pointer)]
 
 
 # ---- suites and results ----
@@ -127,21 +127,22 @@ config_fn = C.CFUNCTYPE(None, pointer, text)
 finished_fn = C.CFUNCTYPE(None, pointer, C.POINTER(mete_finished_run))
 
 
-class mete_run_options(C.Structure):
-    _fields_ = [("suite", text), ("db", text), ("device", text), ("set", texts), ("only", texts), ("seeds", C.c_int),
-                ("threads", C.c_int), ("together", C.c_int), ("dry_run", C.c_bool), ("print_config", C.c_bool),
-                ("retry", C.c_bool), ("planned", planned_fn), ("config", config_fn), ("finished", finished_fn),
-                ("summary", C.POINTER(mete_run_summary)), ("minutes", C.c_double), ("user", pointer),
-                ("ranks_per_run", C.c_int), ("progress", mete_progress_fn)]
+class mete_run_options(Sized):
+    _fields_ = [("size", C.c_size_t), ("suite", text), ("db", text), ("device", text), ("set", texts), ("only", texts),
+                ("seeds", C.c_int), ("threads", C.c_int), ("together", C.c_int), ("dry_run", C.c_bool),
+                ("print_config", C.c_bool), ("retry", C.c_bool), ("planned", planned_fn), ("config", config_fn),
+                ("finished", finished_fn), ("summary", C.POINTER(mete_run_summary)), ("minutes", C.c_double),
+                ("user", pointer), ("ranks_per_run", C.c_int), ("progress", mete_progress_fn)]
 
 
-class mete_results_options(C.Structure):
-    _fields_ = [("db", text), ("suite", text), ("format", text), ("last", C.c_bool), ("colour", C.c_bool),
-                ("width", C.c_int)]
+class mete_results_options(Sized):
+    _fields_ = [("size", C.c_size_t), ("db", text), ("suite", text), ("format", text), ("last", C.c_bool),
+                ("colour", C.c_bool), ("width", C.c_int)]
 
 
-class mete_report_options(C.Structure):
-    _fields_ = [("db", text), ("path", text), ("suite", text), ("title", text), ("tensorboard", text)]
+class mete_report_options(Sized):
+    _fields_ = [("size", C.c_size_t), ("db", text), ("path", text), ("suite", text), ("title", text),
+                ("tensorboard", text)]
 
 
 # ---- plans ----
@@ -149,7 +150,7 @@ class mete_report_options(C.Structure):
 plan_before_fn = C.CFUNCTYPE(None, pointer, C.c_double, C.c_int32)
 
 
-class mete_plan_options(C.Structure):
+class mete_plan_options(Sized):
     _fields_ = [("size", C.c_size_t), ("data", text), ("labels", C.c_double), ("target", C.c_double),
                 ("price", text), ("methods", text), ("db", text), ("net", text), ("device", text), ("set", texts),
                 ("minutes", C.c_double), ("seed", C.c_uint64), ("people", C.c_int32), ("threads", C.c_int32),

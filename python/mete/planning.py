@@ -36,7 +36,7 @@ def plan(data: str, labels: float, *, db: Path = "plan.db", target: float = 0.0,
             before(seconds, steps)
 
     options = S.mete_plan_options(
-        size=C.sizeof(S.mete_plan_options), data=encode(data), labels=labels, target=target, price=encode(price),
+        data=encode(data), labels=labels, target=target, price=encode(price),
         methods=encode(",".join(methods)) if methods is not None else None, db=path_of(db), net=encode(net),
         device=encode(device), set=settings_of(settings), minutes=minutes, seed=seed, people=people, threads=threads,
         before=S.plan_before_fn(guard.quietly(tell_before)), progress=S.mete_progress_fn(guard.protect(tell)))

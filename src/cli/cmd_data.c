@@ -90,8 +90,13 @@ static int run_import(const struct command *self, int argc, char **argv)
         v.set.at[v.set.n++] = assignment("like", v.like);
     if (v.users)
         v.set.at[v.set.n++] = "users=yes";
-    struct mete_import_options options = {words.at[0], words.at + 1, v.dir,
-                                          v.set.at,    v.force,      v.threads};
+    struct mete_import_options options = {.size = sizeof options,
+                                          .kind = words.at[0],
+                                          .paths = words.at + 1,
+                                          .dir = v.dir,
+                                          .settings = v.set.at,
+                                          .force = v.force,
+                                          .threads = v.threads};
     err = mete_data_import(&options);
     return err ? cli_failed(err) : EXIT_DONE;
 }
@@ -129,7 +134,7 @@ static int run_info(const struct command *self, int argc, char **argv)
 {
     struct info_values v = {0};
     struct text_list words = {0};
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
@@ -181,7 +186,8 @@ static int run_sheet(const struct command *self, int argc, char **argv)
         return err;
     if (v.rows < 1 || v.cols < 1)
         return cli_usage("data sheet: --rows and --cols must be 1 or more");
-    struct mete_sheet_options options = {.name = words.at[0],
+    struct mete_sheet_options options = {.size = sizeof options,
+                                         .name = words.at[0],
                                          .path = v.path,
                                          .rows = v.rows,
                                          .cols = v.cols,
@@ -225,7 +231,8 @@ static int run_fetch(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    struct mete_fetch_options options = {.name = words.at[0], .dir = v.dir, .mirror = v.mirror};
+    struct mete_fetch_options options = {
+        .size = sizeof options, .name = words.at[0], .dir = v.dir, .mirror = v.mirror};
     err = mete_data_fetch(&options);
     return err ? cli_failed(err) : EXIT_DONE;
 }

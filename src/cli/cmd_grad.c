@@ -28,7 +28,8 @@ static int run(const struct command *self, int argc, char **argv)
         return err;
     if (!v.in || !v.out)
         return cli_usage("grad needs --in FILE and --out FILE");
-    struct mete_grad_options o = {.method = v.method,
+    struct mete_grad_options o = {.size = sizeof o,
+                                  .method = v.method,
                                   .net = v.net,
                                   .device = v.device,
                                   .set = v.set.at,

@@ -21,7 +21,8 @@ static int run(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    struct mete_report_options o = {.db = words.at[0],
+    struct mete_report_options o = {.size = sizeof o,
+                                    .db = words.at[0],
                                     .path = v.path,
                                     .suite = v.suite,
                                     .title = v.title,

@@ -31,7 +31,8 @@ static int run(const struct command *self, int argc, char **argv)
     if (err)
         return err;
     const char *no_color = getenv("NO_COLOR");
-    struct mete_results_options o = {.db = words.at[0],
+    struct mete_results_options o = {.size = sizeof o,
+                                     .db = words.at[0],
                                      .format = v.paper ? "paper" : v.format,
                                      .suite = v.suite,
                                      .last = v.last,

@@ -206,7 +206,8 @@ static int run(const struct command *self, int argc, char **argv)
     double began = now();
     struct mete_run_summary summary = {0};
     struct total total = {.json = v.json};
-    struct mete_run_options o = {.suite = words.at[0],
+    struct mete_run_options o = {.size = sizeof o,
+                                 .suite = words.at[0],
                                  .db = v.db,
                                  .device = v.device,
                                  .set = v.set.at,

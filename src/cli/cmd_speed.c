@@ -81,7 +81,8 @@ static int run(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    o = (struct mete_speed_options){.bench = v.bench,
+    o = (struct mete_speed_options){.size = sizeof o,
+                                    .bench = v.bench,
                                     .method = v.method,
                                     .net = v.net,
                                     .device = v.device,

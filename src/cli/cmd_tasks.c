@@ -46,7 +46,8 @@ static int run(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    struct mete_tasks_options o = {.bench = words.at[0],
+    struct mete_tasks_options o = {.size = sizeof o,
+                                   .bench = words.at[0],
                                    .part = v.part,
                                    .labels = v.labels,
                                    .set = v.set.at,

@@ -90,7 +90,8 @@ static int run_train(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    struct mete_train_options o = {.bench = words.at[0],
+    struct mete_train_options o = {.size = sizeof o,
+                                   .bench = words.at[0],
                                    .method = v.method,
                                    .labels = v.labels,
                                    .net = v.net,
@@ -154,7 +155,8 @@ static int run_eval(const struct command *self, int argc, char **argv)
     int err = cli_options(self, argc, argv, &v, &words);
     if (err)
         return err;
-    struct mete_eval_options o = {.model = words.at[0],
+    struct mete_eval_options o = {.size = sizeof o,
+                                  .model = words.at[0],
                                   .bench = words.at[1],
                                   .tasks = v.tasks,
                                   .device = v.device,

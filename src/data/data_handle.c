@@ -49,11 +49,16 @@ static int check_array(const struct mete_array *x)
     return 0;
 }
 
+static int nowhere(void)
+{
+    return fail(METE_EINVAL, "there is nowhere to put the data");
+}
+
 int mete_data_make(struct mete_data **out, const struct mete_data_parts *parts)
 {
     NUMBER_LOCALE;
     struct mete_data_parts p;
-    int err = options_take(&p, sizeof p, parts, "mete_data_parts");
+    int err = out ? options_take(&p, sizeof p, parts, "mete_data_parts") : nowhere();
     if (!err)
         err = check_array(&p.x);
     if (!err && !p.y)
@@ -98,7 +103,7 @@ int mete_data_open(struct mete_data **out, const char *name)
 {
     NUMBER_LOCALE;
     struct dataset *d = NULL;
-    int err = name ? dataset_find(&d, name) : fail(METE_EINVAL, "a dataset needs a name");
+    int err = out ? dataset_find(&d, name) : nowhere();
     if (err)
         return err;
     *out = mem_alloc(sizeof **out);

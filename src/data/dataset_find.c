@@ -135,6 +135,8 @@ bool dataset_known(const char *name)
 
 int dataset_find(struct dataset **out, const char *name)
 {
+    if (!name)
+        return fail(METE_EINVAL, "a dataset needs a name");
     if (is_generated(name))
         return glyphs_make(out, name);
     char *folder = find_folder(name);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "base/param.h"
 
 #include <stdlib.h>
@@ -88,16 +89,21 @@ static const struct set *find_set(const char *name)
     return NULL;
 }
 
-int mete_data_fetch(const struct mete_fetch_options *o)
+int mete_data_fetch(const struct mete_fetch_options *given)
 {
     NUMBER_LOCALE;
+    struct mete_fetch_options own, *o = &own;
+    int err = options_take(o, sizeof own, given, "mete_fetch_options");
+    if (!err && !o->name)
+        err = fail(METE_EINVAL, "say what to fetch");
+    if (err)
+        return err;
     const struct set *set = find_set(o->name);
     if (!set)
         return METE_EINVAL;
     if (!set->files)
         return fail(METE_EINVAL, "%s cannot be fetched: %s", set->name, set->why);
     char *dir = o->dir ? mem_string(o->dir) : mem_print("data/%s-files", set->name);
-    int err = 0;
     for (const struct fetch_file *file = set->files; file->name && !err; file++)
         err = fetch_file(file, dir, o->mirror);
     if (!err)

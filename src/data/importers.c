@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,16 +120,22 @@ static int run(const struct importer *importer, struct import_job *job, const ch
     return err;
 }
 
-int mete_data_import(const struct mete_import_options *o)
+int mete_data_import(const struct mete_import_options *given)
 {
     NUMBER_LOCALE;
+    struct mete_import_options own, *o = &own;
+    int err = options_take(o, sizeof own, given, "mete_import_options");
+    if (!err && (!o->kind || !o->dir))
+        err = fail(METE_EINVAL, "an import needs a kind and a folder");
+    if (err)
+        return err;
     const struct importer *importer = importer_find(o->kind);
     if (!importer)
         return METE_EINVAL;
     struct import_job job = {.paths = o->paths, .threads = o->threads};
     while (o->paths && o->paths[job.n])
         job.n++;
-    int err = check_paths(importer, job.n);
+    err = check_paths(importer, job.n);
     if (err)
         return err;
     void *settings = mem_alloc(importer->settings_size);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,8 +89,9 @@ int dataset_describe(const struct dataset *d, struct mete_data_info *out)
     if (strlen(d->path) >= sizeof out->path)
         return fail(METE_EINVAL, "the folder of %.60s has a name of more than %zu bytes", d->name,
                     sizeof out->path - 1);
-    describe(d, out);
-    return 0;
+    struct mete_data_info own;
+    describe(d, &own);
+    return options_give(out, &own, sizeof own, "mete_data_info");
 }
 
 int mete_data_info(const char *name, struct mete_data_info *out)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,11 +111,14 @@ static int draw_sheet(const struct dataset *d, const struct mete_sheet_options *
     return err;
 }
 
-int mete_data_sheet(const struct mete_sheet_options *o)
+int mete_data_sheet(const struct mete_sheet_options *given)
 {
     NUMBER_LOCALE;
+    struct mete_sheet_options own, *o = &own;
     struct dataset *d = NULL;
-    int err = o->path ? dataset_find(&d, o->name)
+    int err = options_take(o, sizeof own, given, "mete_sheet_options");
+    if (!err)
+        err = o->path ? dataset_find(&d, o->name)
                       : fail(METE_EINVAL, "say where the sheet goes: -o sheet.png");
     if (!err)
         err = check(d, o);

@@ -58,6 +58,8 @@ static void given_close(struct given *g)
 
 static int check_ops(const struct mete_strategy_ops *ops)
 {
+    if (!ops)
+        return fail(METE_EINVAL, "there is no strategy's table");
     if (ops->size < sizeof *ops)
         return fail(METE_EINVAL, "a strategy's table of %zu bytes: its size comes first",
                     ops->size);
@@ -102,7 +104,7 @@ int mete_strategy_add(const struct mete_strategy_ops *ops, void *user)
 int mete_strategy_remove(const char *name)
 {
     void *g = NULL;
-    int err = added_take(&strategies, name, &g);
+    int err = !name ? fail(METE_EINVAL, "say which strategy") : added_take(&strategies, name, &g);
     if (!err)
         given_close(g);
     return err;

@@ -332,6 +332,8 @@ static void given_close(struct given *g)
 static int check_ops(const struct mete_learner_ops *ops)
 {
     const struct method_ops *ours;
+    if (!ops)
+        return fail(METE_EINVAL, "there is no learner's table");
     if (ops->size < offsetof(struct mete_learner_ops, close))
         return fail(METE_EINVAL, "a learner's table of %zu bytes: its size comes first", ops->size);
     if (!ops->name || !*ops->name || strpbrk(ops->name, "=, \t\n"))
@@ -383,7 +385,7 @@ int mete_learner_add(const struct mete_learner_ops *ops, void *user)
 int mete_learner_remove(const char *name)
 {
     void *g = NULL;
-    int err = added_take(&learners, name, &g);
+    int err = !name ? fail(METE_EINVAL, "say which learner") : added_take(&learners, name, &g);
     if (!err)
         given_close(g);
     return err;

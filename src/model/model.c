@@ -270,8 +270,9 @@ int mete_model_load(struct mete_model **out, const char *path, const struct mete
 {
     NUMBER_LOCALE;
     struct safetensors *f = NULL;
-    if (!path)
-        return fail(METE_EINVAL, "a model needs a path");
+    if (!path || !out)
+        return fail(METE_EINVAL,
+                    path ? "there is nowhere to put the model" : "a model needs a path");
     char *file = model_path(path);
     int err = file ? safetensors_open(&f, file) : METE_EINVAL;
     free(file);
@@ -283,8 +284,9 @@ int mete_model_load_bytes(struct mete_model **out, const void *bytes, size_t n,
 {
     NUMBER_LOCALE;
     struct safetensors *f = NULL;
-    int err = bytes ? safetensors_open_memory(&f, "the model", bytes, n)
-                    : fail(METE_EINVAL, "a model needs bytes");
+    int err = bytes && out ? safetensors_open_memory(&f, "the model", bytes, n)
+                           : fail(METE_EINVAL, out ? "a model needs bytes"
+                                                   : "there is nowhere to put the model");
     return err ? err : load(out, f, o, false);
 }
 

@@ -148,7 +148,9 @@ int model_suggest(struct mete_model *m, const char *strategy, const struct mete_
     int err = model_check(m);
     if (!err)
         err = model_check_items(m, pool, "suggest");
-    if (!err && (want < 0 || !picks || !n))
+    if (!err && want < 0)
+        err = fail(METE_EINVAL, "suggest: %d items cannot be wanted", want);
+    if (!err && (!picks || !n))
         err = fail(METE_EINVAL, "suggest: there is no room for picks");
     if (!err)
         err = open_strategy(&s, strategy);

@@ -46,7 +46,9 @@ static int change(struct tensors *all, const char *name, const float *data, int6
     const struct ndarray *a = name ? tensors_find(all, name) : NULL;
     if (!a)
         return fail(METE_EINVAL, "the model has no tensor '%.60s'", name ? name : "");
-    if (!data || len != ndarray_count(a))
+    if (!data)
+        return fail(METE_EINVAL, "there are no numbers for %s", name);
+    if (len != ndarray_count(a))
         return fail(METE_EINVAL, "%s has %lld numbers, not %lld", name, (long long)ndarray_count(a),
                     (long long)len);
     for (int64_t i = 0; i < len; i++)

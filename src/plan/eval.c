@@ -9,6 +9,7 @@
 #include "base/jsonw.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "mete_theory.h"
 
 #include <inttypes.h>
@@ -285,18 +286,21 @@ static char *verdict_json(const struct verdict_of_plan *v, const struct answer *
     return out;
 }
 
-int mete_plan_eval(const struct mete_plan_options *o, int seeds, const char *format, char **out)
+int mete_plan_eval(const struct mete_plan_options *given, int seeds, const char *format, char **out)
 {
     NUMBER_LOCALE;
+    struct mete_plan_options o;
     struct situation s;
     struct answer a = {0};
     struct race r = {0}, g = {0};
     struct verdict_of_plan v = {0};
     char suites[80];
     double plan_seconds = 0, grid_seconds = 0;
-    int err = plan_check_format(format);
+    int err = options_take(&o, sizeof o, given, "mete_plan_options");
     if (!err)
-        err = situation_open(&s, o);
+        err = plan_check_format(format);
+    if (!err)
+        err = out ? situation_open(&s, &o) : fail(METE_EINVAL, "there is nowhere to put the plan");
     if (err)
         return err;
     if (s.none)
@@ -312,10 +316,10 @@ int mete_plan_eval(const struct mete_plan_options *o, int seeds, const char *for
         err = judge(&v, &g, &a);
     snprintf(suites, sizeof suites, "%s-[0-9]", r.name);
     if (!err)
-        err = scores_seconds(o->db, suites, &plan_seconds);
+        err = scores_seconds(o.db, suites, &plan_seconds);
     snprintf(suites, sizeof suites, "%s-[0-9]", g.name);
     if (!err)
-        err = scores_seconds(o->db, suites, &grid_seconds);
+        err = scores_seconds(o.db, suites, &grid_seconds);
     v.share = plan_seconds / grid_seconds;
     if (!err)
         *out = strcmp(format, "json") == 0 ? verdict_json(&v, &a, &g) : verdict_text(&v, &a);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "base/sha256.h"
 
 #include <inttypes.h>
@@ -30,9 +31,9 @@ static void name_of(const struct situation *s, char out[PLAN_NAME])
 
 int plan_check_format(const char *format)
 {
-    return strcmp(format, "text") == 0 || strcmp(format, "json") == 0
+    return format && (strcmp(format, "text") == 0 || strcmp(format, "json") == 0)
                ? 0
-               : fail(METE_EINVAL, "a plan is text or json, not '%s'", format);
+               : fail(METE_EINVAL, "a plan is text or json, not '%s'", format ? format : "NULL");
 }
 
 int plan_make(struct situation *s, struct race *r, struct answer *a)
@@ -54,16 +55,19 @@ int plan_make(struct situation *s, struct race *r, struct answer *a)
     return err ? err : answer_keep(a, r, name);
 }
 
-int mete_plan(const struct mete_plan_options *o, const char *format, char **out)
+int mete_plan(const struct mete_plan_options *given, const char *format, char **out)
 {
     NUMBER_LOCALE;
+    struct mete_plan_options o;
     struct situation s;
     struct answer a = {0};
     struct race r = {0};
     struct precedent p;
-    int err = plan_check_format(format);
+    int err = options_take(&o, sizeof o, given, "mete_plan_options");
     if (!err)
-        err = situation_open(&s, o);
+        err = plan_check_format(format);
+    if (!err)
+        err = out ? situation_open(&s, &o) : fail(METE_EINVAL, "there is nowhere to put the plan");
     if (err)
         return err;
     bool json = strcmp(format, "json") == 0;

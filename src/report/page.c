@@ -6,15 +6,17 @@
 #include "store/store_sql.h"
 
 #ifndef METE_HAVE_SQLITE
-int mete_report(const struct mete_report_options *o)
+int mete_report(const struct mete_report_options *given)
 {
     struct store *s = NULL;
-    return store_open(&s, o->db, STORE_READ); /* says what is missing */
+    (void)given;
+    return store_open(&s, NULL, STORE_READ); /* says what is missing */
 }
 #else
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,10 +146,15 @@ int report_text(struct text *out, const struct mete_report_options *o)
     return err;
 }
 
-int mete_report(const struct mete_report_options *o)
+int mete_report(const struct mete_report_options *given)
 {
+    struct mete_report_options own, *o = &own;
     struct text page = {0};
-    int err = report_text(&page, o);
+    int err = options_take(o, sizeof own, given, "mete_report_options");
+    if (!err && !o->path)
+        err = fail(METE_EINVAL, "a report needs a path");
+    if (!err)
+        err = report_text(&page, o);
     if (!err)
         err = file_write(o->path, page.at, page.size);
     text_release(&page);

@@ -18,15 +18,16 @@ void mete_free(void *p)
 }
 
 #ifndef METE_HAVE_SQLITE
-int mete_results(const struct mete_results_options *o, char **out)
+int mete_results(const struct mete_results_options *given, char **out)
 {
-    (void)out;
+    (void)given, (void)out;
     struct store *s = NULL;
-    return store_open(&s, o->db, STORE_READ); /* says what is missing */
+    return store_open(&s, NULL, STORE_READ); /* says what is missing */
 }
 #else
 #include "base/jsonw.h"
 #include "base/number.h"
+#include "base/options.h"
 
 enum format {
     FORMAT_TEXT,
@@ -138,9 +139,8 @@ static int print_summary(struct printer *p, struct store *s)
     return err;
 }
 
-int mete_results(const struct mete_results_options *o, char **out)
+static int print_results(const struct mete_results_options *o, char **out)
 {
-    NUMBER_LOCALE;
     struct store *s = NULL;
     struct printer p = {.colour = o->colour, .width = o->width, .model = o->last ? "last" : "best"};
     int err = find_format(o->format ? o->format : "table", &p.format);
@@ -160,5 +160,15 @@ int mete_results(const struct mete_results_options *o, char **out)
     else
         *out = text_take(&p.text);
     return err;
+}
+
+int mete_results(const struct mete_results_options *o, char **out)
+{
+    NUMBER_LOCALE;
+    struct mete_results_options own;
+    int err = options_take(&own, sizeof own, o, "mete_results_options");
+    if (!err && !out)
+        err = fail(METE_EINVAL, "there is nowhere to put the tables");
+    return err ? err : print_results(&own, out);
 }
 #endif

@@ -134,6 +134,8 @@ int mete_show(const char *name, const char **summary, mete_setting_fn *fn, void 
     NUMBER_LOCALE;
     const char *names[64];
     int n = 0;
+    if (!name)
+        return fail(METE_EINVAL, "say what to show");
     if (strcmp(name, "run") == 0) {
         if (summary)
             *summary = "the settings of every run";

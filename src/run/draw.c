@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -112,12 +113,15 @@ static int summarise(const struct drawing_tasks *w, struct mete_tasks *out)
     return err;
 }
 
-int mete_tasks(const struct mete_tasks_options *o, struct mete_tasks *out, char **json)
+int mete_tasks(const struct mete_tasks_options *given, struct mete_tasks *out, char **json)
 {
     NUMBER_LOCALE;
+    struct mete_tasks_options own, *o = &own;
     struct drawing_tasks w = {0};
     struct mete_tasks summary;
-    int err = o->n < 0 || o->seed < 0
+    int err = options_take(o, sizeof own, given, "mete_tasks_options");
+    if (!err)
+        err = o->n < 0 || o->seed < 0
                   ? fail(METE_EINVAL, "tasks: the number and the seed may not be negative")
                   : open_all(&w, o);
     if (!err)
@@ -127,7 +131,8 @@ int mete_tasks(const struct mete_tasks_options *o, struct mete_tasks *out, char 
     if (!err && o->out)
         err = task_file_write(o->out, &w.file, w.d);
     if (!err) {
-        *out = summary;
+        if (out)
+            *out = summary;
         if (json)
             *json = task_file_text(&w.file, w.d);
     }

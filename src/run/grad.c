@@ -8,6 +8,7 @@
 #include "method/engine.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "base/safetensors.h"
 
 #include <math.h>
@@ -265,13 +266,19 @@ static int compute(const struct mete_grad_options *o, struct setup *s, struct gi
     return err;
 }
 
-int mete_grad(const struct mete_grad_options *o)
+int mete_grad(const struct mete_grad_options *given)
 {
     NUMBER_LOCALE;
+    struct mete_grad_options own, *o = &own;
     struct setup s;
     struct safetensors *file = NULL;
     struct given g = {0};
-    int err = setup_open(&s, o->method, o->net, NULL);
+    int err = options_take(o, sizeof own, given, "mete_grad_options");
+    if (!err && (!o->in || !o->out))
+        err = fail(METE_EINVAL, "a gradient needs a file to read and one to write");
+    if (err)
+        return err;
+    err = setup_open(&s, o->method, o->net, NULL);
     if (err)
         return err;
     err = param_set_all(&s.set, o->set);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "task/task_file.h"
 
 #include <ctype.h>
@@ -210,6 +211,8 @@ int single_run(const struct single *how)
                                          {"labels", o->labels, "--labels"},
                                          {"net", o->net, "--net"},
                                          {"seed", seed, "--seed"}};
+    if (o->threads < 0)
+        return fail(METE_EINVAL, "%d threads cannot be; 0: one per core", o->threads);
     int err = shelf_open(&shelf);
     if (!err && how->data)
         shelf_lend(shelf, how->data);
@@ -234,10 +237,13 @@ int single_run(const struct single *how)
     return err;
 }
 
-int mete_train(const struct mete_train_options *o)
+int mete_train(const struct mete_train_options *given)
 {
-    return single_run(
-        &(struct single){.o = o, .progress = pass_on_progress, .user = (void *)o->bench});
+    struct mete_train_options own, *o = &own;
+    int err = options_take(o, sizeof own, given, "mete_train_options");
+    return err ? err
+               : single_run(&(struct single){
+                     .o = o, .progress = pass_on_progress, .user = (void *)o->bench});
 }
 
 /* A model's own benchmark is that of the data it knows: tests of others might hold what it was
@@ -366,15 +372,18 @@ static int eval_file(const struct mete_eval_options *o)
     return err;
 }
 
-int mete_eval(const struct mete_eval_options *o)
+int mete_eval(const struct mete_eval_options *given)
 {
     NUMBER_LOCALE;
-    struct mete_eval_options file = *o;
-    char *path = o->model ? model_path(o->model) : NULL;
-    file.model = path;
-    int err = path       ? eval_file(&file)
-              : o->model ? METE_EINVAL
-                         : fail(METE_EINVAL, "a model needs a path");
+    struct mete_eval_options own, *o = &own;
+    int err = options_take(o, sizeof own, given, "mete_eval_options");
+    if (!err && !o->model)
+        err = fail(METE_EINVAL, "a model needs a path");
+    if (err)
+        return err;
+    char *path = model_path(o->model);
+    own.model = path;
+    err = path ? eval_file(&own) : METE_EINVAL;
     free(path);
     return err;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "method/lockstep.h"
 #include "task/bench.h"
@@ -236,17 +237,24 @@ static int measure(const struct mete_speed_options *o, const struct bench *b, st
 
 struct mete_speed_options mete_speed_defaults(void)
 {
-    return (struct mete_speed_options){
-        .bench = "omniglot:5w-1s", .method = "maml", .threads = 1, .seconds = 2, .query = -1};
+    return (struct mete_speed_options){.size = sizeof(struct mete_speed_options),
+                                       .bench = "omniglot:5w-1s",
+                                       .method = "maml",
+                                       .threads = 1,
+                                       .seconds = 2,
+                                       .query = -1};
 }
 
-int mete_speed(const struct mete_speed_options *o, struct mete_speed *out)
+int mete_speed(const struct mete_speed_options *given, struct mete_speed *out)
 {
     NUMBER_LOCALE;
+    struct mete_speed_options own, *o = &own;
     struct setup s;
     struct bench b;
     struct mete_speed result = {0};
-    int err = bench_parse(&b, o->bench);
+    int err = options_take(o, sizeof own, given, "mete_speed_options");
+    if (!err)
+        err = out ? bench_parse(&b, o->bench) : fail(METE_EINVAL, "there is nowhere to put speed");
     if (!err && b.ways == 0)
         err = fail(METE_EINVAL, "%s: say how many ways, as in omniglot:5w-1s", o->bench);
     if (err)

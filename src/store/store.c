@@ -285,6 +285,8 @@ static int connect_db(struct store *s)
 int store_open(struct store **out, const char *path, enum store_mode mode)
 {
     static int handles;
+    if (!path)
+        return fail(METE_EINVAL, "a results database needs a path");
     if (mode == STORE_READ && access(path, F_OK) != 0)
         return fail(METE_EIO, "%s: %s", path, strerror(errno));
     struct store *s = mem_alloc(sizeof *s);

@@ -142,8 +142,8 @@ int mete_table_open(struct mete_table **out, const char *db, const char *table)
 {
     NUMBER_LOCALE;
     struct store *s = NULL;
-    if (!db || !table)
-        return fail(METE_EINVAL, "a table needs a database and a name");
+    if (!db || !table || !out)
+        return fail(METE_EINVAL, "a table needs a database, a name and somewhere to put it");
     int err = store_open(&s, db, STORE_READ);
     if (!err)
         err = check_name(s, table);

@@ -104,6 +104,8 @@ static bool guess(const char *text, char *out, size_t size)
 int bench_parse(struct bench *out, const char *text)
 {
     char sentence[1024], meant[600];
+    if (!text)
+        return fail(METE_EINVAL, "say which benchmark, as in omniglot:5w-1s@30K");
     int err = parse(out, text);
     if (!err)
         return 0;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/jsonw.h"
 #include "base/number.h"
+#include "base/options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -355,11 +356,18 @@ static const struct sweep_kind *find_kind(const char *name)
     return strcmp(name, "") == 0 ? &sweep_training : NULL;
 }
 
-int mete_run(const struct mete_run_options *o)
+int mete_run(const struct mete_run_options *given)
 {
     NUMBER_LOCALE;
+    struct mete_run_options own, *o = &own;
     char study[64];
-    int err = suite_study(o->suite, study, sizeof study);
+    int err = options_take(o, sizeof own, given, "mete_run_options");
+    if (!err && !o->suite)
+        err = fail(METE_EINVAL, "a run needs a suite");
+    if (!err && !o->db && !o->dry_run && !o->print_config)
+        err = fail(METE_EINVAL, "a run needs a results database");
+    if (!err)
+        err = suite_study(o->suite, study, sizeof study);
     if (err)
         return err;
     const struct sweep_kind *kind = find_kind(study);

@@ -208,7 +208,8 @@ static int train_it(const char *folder, const char *labels, struct seen *seen)
                                       "method.version=v1b",
                                       "train.relabel=yes",
                                       NULL};
-    const struct mete_train_options o = {.bench = "glyphs:classes=60,drawers=10:5w-2s@200",
+    const struct mete_train_options o = {.size = sizeof o,
+                                         .bench = "glyphs:classes=60,drawers=10:5w-2s@200",
                                          .method = "counting",
                                          .labels = labels,
                                          .folder = scratch(folder),

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     HOLDS(write(fd, data + 1, size - 1) == (ssize_t)(size - 1));
     bool maml = data[0] % 4 == 0;
-    struct mete_grad_options o = {.method = methods[data[0] % 4],
+    struct mete_grad_options o = {.size = sizeof o,
+                                  .method = methods[data[0] % 4],
                                   .net = data[0] & 4 ? "conv4" : "mlp",
                                   .device = "ref",
                                   .set = maml ? set : NULL,

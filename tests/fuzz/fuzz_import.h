@@ -71,8 +71,12 @@ static inline bool fuzz_left_over(void)
 static inline void fuzz_import(const char *kind, const char *const *paths,
                                const char *const *settings)
 {
-    struct mete_import_options o = {
-        .kind = kind, .paths = paths, .dir = fuzz_path("out"), .settings = settings, .threads = 1};
+    struct mete_import_options o = {.size = sizeof o,
+                                    .kind = kind,
+                                    .paths = paths,
+                                    .dir = fuzz_path("out"),
+                                    .settings = settings,
+                                    .threads = 1};
     int err = mete_data_import(&o);
     if (!err) {
         struct dataset *d = NULL;

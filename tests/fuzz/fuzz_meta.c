@@ -21,7 +21,7 @@ static void prepare(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dataset *d = NULL;
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     prepare();
     fuzz_write("d/meta.json", data, size);
     if (dataset_open(&d, fuzz_path("d")))

@@ -106,7 +106,8 @@ static void check_tables(void)
 {
     static const char *const formats[] = {"table", "csv", "json", "latex", "markdown"};
     for (int i = 0; i < 5; i++) {
-        struct mete_results_options o = {.db = fuzz_path("x.db"), .format = formats[i]};
+        struct mete_results_options o = {
+            .size = sizeof o, .db = fuzz_path("x.db"), .format = formats[i]};
         char *text = NULL;
         if (mete_results(&o, &text) != 0) {
             HOLDS(*mete_errmsg() && !text);
@@ -119,8 +120,10 @@ static void check_tables(void)
 
 static void check_page(void)
 {
-    struct mete_report_options o = {
-        .db = fuzz_path("x.db"), .path = fuzz_path("x.html"), .tensorboard = fuzz_path("events")};
+    struct mete_report_options o = {.size = sizeof o,
+                                    .db = fuzz_path("x.db"),
+                                    .path = fuzz_path("x.html"),
+                                    .tensorboard = fuzz_path("events")};
     char *page = NULL;
     size_t size = 0;
     if (mete_report(&o) != 0) {

@@ -130,7 +130,8 @@ static int replay(const char *path, const char *device, struct verdict *v)
     if (!err) {
         lines = mem_string(safetensors_meta(golden, "set"));
         split_lines(lines, set);
-        struct mete_grad_options o = {.method = safetensors_meta(golden, "method"),
+        struct mete_grad_options o = {.size = sizeof o,
+                                      .method = safetensors_meta(golden, "method"),
                                       .net = safetensors_meta(golden, "net"),
                                       .device = device,
                                       .set = set,

@@ -239,7 +239,7 @@ TEST(the_content_of_a_dataset_covers_its_answers)
     char before[CONTENT_SIZE], after[CONTENT_SIZE];
     struct dataset *d = NULL;
     struct answers *a = NULL;
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     CHECK_OK(dataset_open(&d, asked()));
     CHECK_OK(dataset_content(d, before));
     dataset_close(d);

@@ -28,7 +28,8 @@ static const char *benchmark(void)
 
 static struct mete_train_options training(const char *folder)
 {
-    return (struct mete_train_options){.bench = benchmark(),
+    return (struct mete_train_options){.size = sizeof(struct mete_train_options),
+                                       .bench = benchmark(),
                                        .method = "protonet",
                                        .net = "mlp",
                                        .folder = folder,
@@ -49,7 +50,7 @@ TEST(missing_callbacks_are_not_called)
     train.print_config = true;
     CHECK_OK(mete_train(&train));
     char *model = mem_print("%s/best.safetensors", scratch("null"));
-    struct mete_eval_options eval = {.model = model, .threads = 1};
+    struct mete_eval_options eval = {.size = sizeof eval, .model = model, .threads = 1};
     CHECK_OK(mete_eval(&eval));
     free(model);
 }

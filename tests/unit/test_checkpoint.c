@@ -37,7 +37,8 @@ static const char *benchmark(void)
 
 static int train_in(const char *folder)
 {
-    struct mete_train_options o = {.bench = benchmark(),
+    struct mete_train_options o = {.size = sizeof o,
+                                   .bench = benchmark(),
                                    .method = "maml",
                                    .net = "mlp",
                                    .labels = "active",

@@ -121,7 +121,7 @@ TEST(what_is_written_is_what_is_opened)
     dataset_close(back);
     dataset_close(d);
     CHECK_OK(mete_data_verify(scratch("all")));
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     CHECK_OK(mete_data_info(scratch("all"), &info));
     CHECK_EQ(info.part_users[0], 3);
     CHECK_EQ(info.per_user.least, 0);

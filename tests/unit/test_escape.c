@@ -76,7 +76,7 @@ static int poison(sqlite3 *db, const char *table, const char *column)
 
 static char *results_as(const char *db, const char *format)
 {
-    struct mete_results_options o = {.db = db, .format = format};
+    struct mete_results_options o = {.size = sizeof o, .db = db, .format = format};
     char *text = NULL;
     return mete_results(&o, &text) == 0 ? text : NULL;
 }
@@ -172,7 +172,8 @@ static bool events_hold(const char *folder)
 static bool page_holds(const char *db)
 {
     const char *path = scratch("x.html"), *events = scratch("events");
-    struct mete_report_options o = {.db = db, .path = path, .tensorboard = events};
+    struct mete_report_options o = {
+        .size = sizeof o, .db = db, .path = path, .tensorboard = events};
     char *page = NULL;
     size_t size;
     shell("rm -rf '%s'", events, "");

@@ -55,7 +55,8 @@ static void make_omniglot(const char *path, const char *kind, const struct flaw 
 static int import(const char *kind, const char *const *paths, const char *const *settings,
                   const char *dir)
 {
-    struct mete_import_options o = {.kind = kind, .paths = paths, .dir = dir, .settings = settings};
+    struct mete_import_options o = {
+        .size = sizeof o, .kind = kind, .paths = paths, .dir = dir, .settings = settings};
     return mete_data_import(&o);
 }
 
@@ -173,7 +174,8 @@ TEST(the_number_of_threads_does_not_matter)
     snprintf(archive, sizeof archive, "%s", scratch("t.tar.xz"));
     make_omniglot(archive, "tar.xz", &(struct flaw){0});
     const char *paths[] = {archive, NULL}, *settings[] = {"complete=no", NULL};
-    struct mete_import_options o = {.kind = "omniglot", .paths = paths, .settings = settings};
+    struct mete_import_options o = {
+        .size = sizeof o, .kind = "omniglot", .paths = paths, .settings = settings};
     for (int threads = 1; threads <= 4; threads += 3) {
         snprintf(dir, sizeof dir, "%s%d", scratch("threads"), threads);
         o.dir = dir;

@@ -9,7 +9,7 @@
 
 static int import(const char *kind, const char *const *paths, const char *dir)
 {
-    struct mete_import_options o = {.kind = kind, .paths = paths, .dir = dir};
+    struct mete_import_options o = {.size = sizeof o, .kind = kind, .paths = paths, .dir = dir};
     return mete_data_import(&o);
 }
 
@@ -22,7 +22,7 @@ TEST(omniglot_has_1623_characters_of_20_drawings)
     if (access(paths[0], R_OK) != 0 || access(paths[1], R_OK) != 0)
         SKIP("no " DATA "omniglot");
     struct dataset *d = NULL;
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     CHECK_OK(import("omniglot", paths, scratch("omniglot")));
     CHECK_OK(mete_data_info(scratch("omniglot"), &info));
     CHECK_EQ(info.items, 32460);
@@ -53,7 +53,7 @@ TEST(femnist_has_300_writers_of_45958_images)
     const char *paths[] = {DATA "femnist/femnist-leaf.tar.xz", NULL};
     if (access(paths[0], R_OK) != 0)
         SKIP("no " DATA "femnist");
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     CHECK_OK(import("leaf", paths, scratch("femnist")));
     CHECK_OK(mete_data_info(scratch("femnist"), &info));
     CHECK_EQ(info.items, 45958);

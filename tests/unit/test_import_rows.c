@@ -9,7 +9,8 @@
 static int import(const char *kind, const char *const *paths, const char *const *settings,
                   const char *dir)
 {
-    struct mete_import_options o = {.kind = kind, .paths = paths, .dir = dir, .settings = settings};
+    struct mete_import_options o = {
+        .size = sizeof o, .kind = kind, .paths = paths, .dir = dir, .settings = settings};
     return mete_data_import(&o);
 }
 

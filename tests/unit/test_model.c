@@ -30,7 +30,8 @@ static const char *trained(const char *method, const char *net)
         abort();
     mete_data_close(d);
     bool gradient = strcmp(method, "maml") == 0;
-    struct mete_train_options o = {.bench = bench,
+    struct mete_train_options o = {.size = sizeof o,
+                                   .bench = bench,
                                    .method = method,
                                    .net = net,
                                    .folder = folder,
@@ -59,7 +60,7 @@ TEST(data_are_made_of_arrays_that_are_not_copied)
 {
     struct mete_data *d = NULL;
     struct mete_data_parts parts = parts_of_pictures();
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     struct mete_array x;
     const int32_t *y;
     CHECK_OK(mete_data_make(&d, &parts));

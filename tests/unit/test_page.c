@@ -6,7 +6,7 @@
 #ifndef METE_HAVE_SQLITE
 TEST(without_sqlite_the_package_is_named)
 {
-    struct mete_report_options o = {.db = "x.db", .path = "x.html"};
+    struct mete_report_options o = {.size = sizeof o, .db = "x.db", .path = "x.html"};
     CHECK_EQ(mete_report(&o), METE_EMISSING);
     CHECK_HAS(mete_errmsg(), "libsqlite3-dev");
 }
@@ -39,7 +39,7 @@ static char *page_of(struct store *s)
     char *text = NULL;
     size_t size = 0;
     store_close(s);
-    struct mete_report_options o = {.db = db, .path = html};
+    struct mete_report_options o = {.size = sizeof o, .db = db, .path = html};
     if (mete_report(&o) != 0 || file_read(html, 1 << 28, &text, &size) != 0) {
         fprintf(stderr, "%s\n", mete_errmsg());
         text = mem_string("");

@@ -174,7 +174,8 @@ static const char *trained(const char *data)
     char bench[200];
     snprintf(path, sizeof path, "%s", scratch("run"));
     snprintf(bench, sizeof bench, "%s:1s@200", data);
-    struct mete_train_options o = {.bench = bench,
+    struct mete_train_options o = {.size = sizeof o,
+                                   .bench = bench,
                                    .method = "protonet",
                                    .net = "conv4",
                                    .folder = path,

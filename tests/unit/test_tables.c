@@ -8,7 +8,7 @@
 TEST(without_sqlite_the_package_is_named)
 {
     char *text = NULL;
-    struct mete_results_options o = {.db = "x.db"};
+    struct mete_results_options o = {.size = sizeof o, .db = "x.db"};
     CHECK_EQ(mete_results(&o, &text), METE_EMISSING);
     CHECK_HAS(mete_errmsg(), "libsqlite3-dev");
 }
@@ -42,7 +42,7 @@ static const char *fixture_path(void)
 
 static char *results_as(const char *format)
 {
-    struct mete_results_options o = {.db = fixture_path(), .format = format};
+    struct mete_results_options o = {.size = sizeof o, .db = fixture_path(), .format = format};
     char *text = NULL;
     return mete_results(&o, &text) == 0 ? text : mem_print("failed: %s", mete_errmsg());
 }
@@ -216,14 +216,14 @@ TEST(latex_and_markdown_have_the_same_numbers)
 TEST(asking_wrongly_is_refused)
 {
     char *text = NULL;
-    struct mete_results_options o = {.db = fixture_path(), .format = "xml"};
+    struct mete_results_options o = {.size = sizeof o, .db = fixture_path(), .format = "xml"};
     CHECK_EQ(mete_results(&o, &text), METE_EINVAL);
     CHECK_HAS(mete_errmsg(),
               "expected table, summary, paper, csv, json, latex or markdown, got 'xml'");
-    o = (struct mete_results_options){.db = fixture_path(), .suite = "quik"};
+    o = (struct mete_results_options){.size = sizeof o, .db = fixture_path(), .suite = "quik"};
     CHECK_EQ(mete_results(&o, &text), METE_EINVAL);
     CHECK_HAS(mete_errmsg(), "has no suite 'quik'; it has: fixture");
-    o = (struct mete_results_options){.db = "/nowhere/x.db"};
+    o = (struct mete_results_options){.size = sizeof o, .db = "/nowhere/x.db"};
     CHECK_EQ(mete_results(&o, &text), METE_EIO);
 }
 

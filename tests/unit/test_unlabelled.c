@@ -13,7 +13,7 @@ static int import(const char *kind, const char *const *paths, const char *const 
 {
     shell("rm -rf '%s'", scratch(name), "");
     struct mete_import_options o = {
-        .kind = kind, .paths = paths, .dir = scratch(name), .settings = settings};
+        .size = sizeof o, .kind = kind, .paths = paths, .dir = scratch(name), .settings = settings};
     return mete_data_import(&o);
 }
 
@@ -59,7 +59,7 @@ TEST(blank_cells_of_a_table_are_no_labels)
     static const char csv[] = "a,b,who\n1,x,u\n5,,u\n3,y,v\n, ,v\n7,x,v\n"; /* a missing number */
     CHECK_OK(import_table(csv, PATHS("label=b", "user=who")));
     CHECK_LABELS("table", 2, 0, -1, 1, -1, 0);
-    struct mete_data_info info;
+    struct mete_data_info info = {.size = sizeof info};
     CHECK_OK(mete_data_info(scratch("table"), &info));
     CHECK_EQ(info.unlabelled, 2);
     CHECK_EQ(info.per_class.most, 2);
@@ -78,7 +78,8 @@ TEST(a_table_without_any_label_has_the_classes_that_are_named_or_none)
     snprintf(like, sizeof like, "like=%s", scratch("before"));
     CHECK_OK(import_table("a,b\n1,1\n", PATHS(like)));
     CHECK_LABELS("table", 2, -1);
-    struct mete_sheet_options sheet = {.name = scratch("table"), .path = scratch("s.png")};
+    struct mete_sheet_options sheet = {
+        .size = sizeof sheet, .name = scratch("table"), .path = scratch("s.png")};
     CHECK_EQ(mete_data_sheet(&sheet), METE_EINVAL);
 }
 

@@ -7,7 +7,7 @@
 TEST(without_sqlite_there_is_no_verdict)
 {
     char *text = NULL;
-    struct mete_results_options o = {.db = "x.db", .format = "summary"};
+    struct mete_results_options o = {.size = sizeof o, .db = "x.db", .format = "summary"};
     CHECK_EQ(mete_results(&o, &text), METE_EMISSING);
 }
 TESTS(T(without_sqlite_there_is_no_verdict))
@@ -86,7 +86,7 @@ static struct store *stored(struct plan *p)
 static char *output(struct store *s, const char *format)
 {
     char *text = NULL;
-    struct mete_results_options o = {.db = db, .format = format};
+    struct mete_results_options o = {.size = sizeof o, .db = db, .format = format};
     store_close(s);
     if (mete_results(&o, &text) != 0)
         text = mem_string(mete_errmsg());
@@ -183,7 +183,7 @@ TEST(a_setting_that_varies_keeps_lines_apart)
     CHECK_HAS(text, "random     80.0 ±0.0   train.resplit=no "); /* a line of its own */
     CHECK_HAS(text, "help MAML (train.resplit=yes: +1.0 ±0.0), hurt MAML (train.resplit=no: -1.0");
     free(text);
-    struct mete_report_options o = {.db = db, .path = "/tmp/mete-verdict.html"};
+    struct mete_report_options o = {.size = sizeof o, .db = db, .path = "/tmp/mete-verdict.html"};
     store_close(stored(p));
     CHECK_OK(mete_report(&o));
     char *page = NULL;
