@@ -3,6 +3,7 @@ of callbacks come out of the call that made them."""
 from __future__ import annotations
 
 import ctypes as C
+import operator
 import os
 import threading
 from typing import Any, Callable, List, Mapping, Optional, Sequence, TypeVar, Union
@@ -31,6 +32,17 @@ def encode(text: Optional[str]) -> Optional[bytes]:
     if "\0" in text:
         raise ValueError("a text with a NUL character: %r" % text)
     return text.encode()
+
+
+def whole(value: Any, what: str, bits: int = 31) -> int:
+    """A number that is not negative and that C can hold."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError("%s: expected a whole number, got %r" % (what, value)) from None
+    if not 0 <= number < 2**bits:
+        raise ValueError("%s: expected 0 to %d, got %d" % (what, 2**bits - 1, number))
+    return number
 
 
 def path_of(path: Path) -> bytes:

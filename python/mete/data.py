@@ -46,13 +46,17 @@ class Dataset:
                     class_names: Optional[Sequence[str]] = None, user_names: Optional[Sequence[str]] = None,
                     feature_names: Optional[Sequence[str]] = None, scale: Optional[float] = None,
                     shift: float = 0.0) -> "Dataset":
-        """x: (items, features), (items, h, w) or (items, h, w, c), uint8 or float32, used in place: do not
-        change it while the dataset is used.  y: a class for each item, 0.. or words; -1 or None: not known.
+        """x: rows (items, features) of float32 or uint8, or images (items, h, w) or (items, h, w, c) of uint8, used
+        in place: do not change it while the dataset is used.  y: a class for each item, 0.. or words; -1 or None:
+        not known.
         users: a user for each, 0.. or words.  part: 0 or 1 for each, a user's own items for training and
         for tests.  A learner sees value * scale + shift; without them images of uint8 as 0..1, others as
         they are.
         """
         x = items_of(x)
+        if x.dtype == np.float32 and x.ndim > 2:
+            raise ValueError("x: images are uint8, and a dataset takes float32 as rows alone; give (255 * x).round()"
+                             ".astype(np.uint8) for values of 0..1, or x.reshape(len(x), -1)")
         n = len(x)
         labels, classes = coded(y, n, "y", class_names)
         owners, people = (None, None) if users is None else coded(users, n, "users", user_names)

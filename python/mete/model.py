@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _structs as S
 from ._arrays import Array, Floats, Ints, address_of, array_of, coded, ints, items_of
-from ._call import Path, Settings, check, encode, path_of, settings_of, strings
+from ._call import Path, Settings, check, encode, path_of, settings_of, strings, whole
 from ._library import lib
 from .events import Event, Test
 
@@ -137,7 +137,7 @@ class Model:
         if isinstance(y, np.ndarray) and y.dtype.kind in "iu":
             return ints(y, n, "y")
         names = self.class_names
-        if names is None and np.asarray(y).dtype.kind not in "iu":
+        if names is None and np.asarray(y).dtype.kind in "OUSb":
             raise ValueError("y: words, and the classes of the model have no names; set class_names first")
         return coded(y, n, "y", names)[0]
 
@@ -168,13 +168,12 @@ class Model:
         labels: a strategy of `mete list labels`; None: the one it was trained with.  The model is adapted
         to what is known."""
         array = array_of(items_of(pool, "pool"), scale, shift)
-        if n < 0 or n > 2**31 - 1:
-            raise ValueError("n is %d, and nobody can label that many" % n)
+        n, seed = whole(n, "n"), whole(seed, "seed", 64)
         told = None if known is None else coded(known, len(pool), "known", self.class_names)[0]
         picks, found = np.empty(min(n, len(pool)) or 1, np.int32), C.c_int32()
         with self._lock:
             check(lib.mete_suggest(self.address, encode(labels), C.byref(array),
-                                   None if told is None else told.ctypes.data, min(n, len(pool)), seed % 2**64,
+                                   None if told is None else told.ctypes.data, min(n, len(pool)), seed,
                                    picks.ctypes.data, C.byref(found)))
         return picks[:found.value]
 

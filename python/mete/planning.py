@@ -6,7 +6,7 @@ import json
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from . import _structs as S
-from ._call import Guard, Path, Settings, check, encode, path_of, run_long, settings_of
+from ._call import Guard, Path, Settings, check, encode, path_of, run_long, settings_of, whole
 from ._library import lib
 from .suite import Progress
 
@@ -38,7 +38,8 @@ def plan(data: str, labels: float, *, db: Path = "plan.db", target: float = 0.0,
     options = S.mete_plan_options(
         data=encode(data), labels=labels, target=target, price=encode(price),
         methods=encode(",".join(methods)) if methods is not None else None, db=path_of(db), net=encode(net),
-        device=encode(device), set=settings_of(settings), minutes=minutes, seed=seed, people=people, threads=threads,
+        device=encode(device), set=settings_of(settings), minutes=minutes, seed=whole(seed, "seed", 63),
+        people=whole(people, "people"), threads=whole(threads, "threads"),
         before=S.plan_before_fn(guard.quietly(tell_before)), progress=S.mete_progress_fn(guard.protect(tell)))
 
     def work() -> str:

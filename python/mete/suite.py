@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence, Type
 
 from . import _structs as S
-from ._call import Guard, Path, Settings, check, encode, path_of, run_long, settings_of, strings
+from ._call import Guard, Path, Settings, check, encode, path_of, run_long, settings_of, strings, whole
 from ._library import lib
 from .errors import DivergedError
 from .learner import Choose, Learner, Registry
@@ -59,7 +59,8 @@ def run(suite: Path, db: Path, *, learners: Optional[Mapping[str, Type[Learner]]
 
     options = S.mete_run_options(
         suite=path_of(suite), db=path_of(db), device=encode(device), set=settings_of(settings), only=strings(only),
-        seeds=seeds, threads=threads, retry=retry, minutes=minutes, summary=C.pointer(summary),
+        seeds=whole(seeds, "seeds"), threads=whole(threads, "threads"), retry=retry, minutes=minutes,
+        summary=C.pointer(summary),
         progress=S.mete_progress_fn(guard.protect(tell)))
 
     def work() -> int:

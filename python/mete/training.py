@@ -5,7 +5,7 @@ import ctypes as C
 from typing import Any, Callable, List, Optional, Union
 
 from . import _structs as S
-from ._call import Guard, Path, Settings, check, encode, path_of, run_long, settings_of
+from ._call import Guard, Path, Settings, check, encode, path_of, run_long, settings_of, whole
 from ._library import lib
 from ._process import interruptible
 from .data import Dataset
@@ -48,8 +48,8 @@ def train(data: Union[Dataset, str], bench: str, *, method: Optional[str] = None
     options = S.mete_fit_options(
         data=named.handle.address if named else None, bench=encode(bench if named else "%s:%s" % (data, bench)),
         method=encode(method), labels=encode(labels), net=encode(net), device=encode(device),
-        set=settings_of(settings), seed=seed, threads=threads, no_folder=folder is None,
-        folder=None if folder is None else path_of(folder), event=S.mete_event_fn(guard.protect(tell)))
+        set=settings_of(settings), seed=whole(seed, "seed", 63), threads=whole(threads, "threads"),
+        no_folder=folder is None, folder=None if folder is None else path_of(folder), event=S.mete_event_fn(guard.protect(tell)))
     to = C.c_void_p()
     keep = named.handle if named else None  # until the call ends, whoever closes it
     try:
@@ -77,7 +77,8 @@ def evaluate(model: Path, bench: Optional[str] = None, *, tasks: Optional[Path] 
 
     options = S.mete_eval_options(
         model=path_of(model), bench=encode(bench), tasks=None if tasks is None else path_of(tasks),
-        device=encode(device), set=settings_of(settings), threads=threads, test=S.mete_test_fn(guard.quietly(tell)))
+        device=encode(device), set=settings_of(settings), threads=whole(threads, "threads"),
+        test=S.mete_test_fn(guard.quietly(tell)))
     with interruptible(guard):
         run_long(guard, lambda: check(lib.mete_eval(C.byref(options))))
     return found

@@ -13,6 +13,8 @@ static mete_log_fn *log_fn;
 static void *log_user;
 static mete_progress_fn *progress_fn;
 static void *progress_user;
+static char last_what[96] = "working"; /* that progress() said, and how far it was */
+static double last_done, last_total;
 
 void mete_log_to(mete_log_fn *fn, void *user)
 {
@@ -73,5 +75,19 @@ int progress_to(mete_progress_fn *fn, void *user, const struct mete_progress *p)
 
 int progress(const char *what, double done, double total)
 {
-    return progress_of(&(struct mete_progress){what, done, total, 0, NAN, ""});
+    pthread_mutex_lock(&lock);
+    snprintf(last_what, sizeof last_what, "%s", what);
+    last_done = done;
+    last_total = total;
+    int err = progress_of(&(struct mete_progress){what, done, total, 0, NAN, ""});
+    pthread_mutex_unlock(&lock);
+    return err;
+}
+
+int progress_again(void)
+{
+    pthread_mutex_lock(&lock);
+    int err = progress_of(&(struct mete_progress){last_what, last_done, last_total, 0, NAN, ""});
+    pthread_mutex_unlock(&lock);
+    return err;
 }

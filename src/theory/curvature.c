@@ -12,6 +12,7 @@
 
 #include "theory/probe.h"
 #include "theory/spectrum.h"
+#include "base/log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -145,7 +146,9 @@ static int gradient_at(struct curvature_meter *m, double step, const double *v)
     if (v)
         vector_add(m->weights, m->moved, step, v);
     engine_write(m->engine, ENGINE_THETA, m->moved);
-    int err = engine_gradient(m->engine, &m->labelled, 1, NULL);
+    int err = progress_again();
+    if (!err)
+        err = engine_gradient(m->engine, &m->labelled, 1, NULL);
     engine_read(m->engine, ENGINE_GRADIENT, m->g);
     return err;
 }
@@ -201,7 +204,9 @@ static int look_points(struct probe *p, const struct items *support, struct curv
     double *g = mem_array(n + (size_t)support->n, sizeof *g), *norm = g + n;
     int err = 0;
     for (int i = 0; i < support->n && !err; i++) {
-        err = probe_gradient(p, support, i, NULL, g);
+        err = progress_again();
+        if (!err)
+            err = probe_gradient(p, support, i, NULL, g);
         norm[i] = vector_norm(n, g);
         c->inner_l = fmax(c->inner_l, norm[i]);
     }
@@ -212,7 +217,9 @@ static int look_points(struct probe *p, const struct items *support, struct curv
         for (int i = 1; i < support->n; i++)
             steepest = norm[i] > norm[steepest] ? i : steepest;
         norm[steepest] = -1;
-        err = probe_gradient(p, support, steepest, NULL, NULL);
+        err = progress_again();
+        if (!err)
+            err = probe_gradient(p, support, steepest, NULL, NULL);
         if (!err)
             err = spectrum_of(&s, &o, probe_product, p);
         if (!err)

@@ -2,6 +2,7 @@
 #include "theory/field.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +38,9 @@ int field_train(const struct field *f, int without, field_fn *watch, void *user,
         err = watch(user, e, 0);
     for (int step = 1; step <= f->setup.train.steps && !err; step++) {
         int n = draw_batch(f, step, without, labelled);
-        err = engine_step(e, labelled, n);
+        err = progress_again();
+        if (!err)
+            err = engine_step(e, labelled, n);
         if (!err && watch)
             err = watch(user, e, step);
     }
@@ -64,7 +67,9 @@ int field_losses(const struct field *f, struct engine *e, const struct items *su
     for (int t = 0; t < tasks; at += (size_t)points[t++].n * ways)
         probs[t] = at;
     struct learner *l = engine_learner(e);
-    int err = learner_adapt(l, tasks, support);
+    int err = progress_again();
+    if (!err)
+        err = learner_adapt(l, tasks, support);
     if (!err)
         err = learner_predict(l, tasks, points, &(struct predicted){.probs = probs});
     for (int t = 0; t < tasks && !err; t++)

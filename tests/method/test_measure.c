@@ -209,8 +209,33 @@ TEST(a_study_that_cannot_be_is_refused)
     CHECK_HAS(mete_errmsg(), "users");
 }
 
+static int stop_after(void *user, const struct mete_progress *p)
+{
+    int *calls = user;
+    (void)p;
+    return --*calls < 0;
+}
+
+/* Each update, gradient and look at tasks asks whether to stop: the study of this test has about a
+ * hundred of them, and three removals. */
+TEST(a_study_stops_soon_when_asked)
+{
+    const char *const set[] = {"net.units=8", "train.steps=8", NULL};
+    struct mete_study o = study_of("maml", set);
+    struct mete_stability r;
+    for (int asked = 0; asked < 60; asked += 20) {
+        int left = asked;
+        mete_progress_to(stop_after, &left);
+        int err = mete_stability(&o, &r);
+        mete_progress_to(NULL, NULL);
+        CHECK_EQ(err, METE_ESTOPPED);
+        CHECK_EQ(left, -1); /* it is not asked again */
+    }
+}
+
 TESTS(T(leaving_out_a_task_that_is_never_drawn_changes_nothing),
       T(a_batch_of_the_removed_task_alone_is_drawn_anew), T(fresh_tasks_are_not_training_tasks),
       T(a_method_that_does_not_move_is_perfectly_stable),
       T(outer_constants_without_an_inner_loop_are_those_of_the_loss),
-      T(every_method_is_measured_whole), T(a_study_that_cannot_be_is_refused))
+      T(every_method_is_measured_whole), T(a_study_that_cannot_be_is_refused),
+      T(a_study_stops_soon_when_asked))

@@ -73,6 +73,7 @@ def test_saved_and_opened(tmp_path):
     (np.frombuffer(bytes(25)[1:], np.float32).reshape(2, 3), [0, 1], ValueError, "aligned"),
     (np.array([[1, 2], [np.nan, 4]], np.float32), [0, 1], ValueError, "item 1, value 0"),
     (np.zeros((2, 3), np.float32), [0, -3], ValueError, "class -3"),
+    (np.zeros((2, 4, 4), np.float32), [0, 1], ValueError, "images are uint8"),
     (np.zeros((2, 3), np.float32), [0, 2**40], ValueError, "too large"),
     (np.zeros((2, 3), np.float32), [0.5, 1], TypeError, "dtype is float64"),
     (np.zeros((2, 3), np.float32), [0, 1, 1], ValueError, "3 of them for 2 items"),

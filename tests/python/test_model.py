@@ -98,9 +98,13 @@ def test_suggestions(model, rows):
     assert len(model.suggest(x[:4], n=9, labels="random")) == 4
     assert len(model.suggest(x[:2], y[:2], n=3, labels="random")) == 0
     for bad, sentence in (({"labels": "stratified"}, "true labels"), ({"labels": "activ"}, "activ"),
-                          ({"known": known + 5}, "known as"), ({"n": -1}, "n is -1")):
+                          ({"known": known + 5}, "known as"), ({"n": -1}, "n: expected 0 to"),
+                          ({"seed": -1}, "seed: expected 0 to")):
         with pytest.raises(ValueError, match=sentence):
             model.suggest(x[:40], **{"known": known, **bad})
+    for bad in ({"n": "5"}, {"n": 2.5}, {"seed": "a"}):
+        with pytest.raises(TypeError, match="expected a whole number"):
+            model.suggest(x[:40], **bad)
 
 
 def test_floats_for_a_model_of_bytes(seeing):
@@ -110,6 +114,8 @@ def test_floats_for_a_model_of_bytes(seeing):
     f = x.astype(np.float32) / 255
     with pytest.raises(ValueError, match="trained on uint8"):
         m.predict_proba(f)
+    with pytest.raises(TypeError, match="dtype is float64, expected whole numbers or words"):
+        m.adapt(x[:10], y[:10].astype(float))
     got = m.adapt(f[:10], y[:10], scale=1).predict_proba(f[10:20], scale=1)
     assert np.abs(got - want).max() < 1e-4
 
