@@ -65,7 +65,7 @@ static void log_again(void *user, enum mete_log_level level, const char *message
     log_info("said while saying something");
 }
 
-static int progress_again(void *user, const struct mete_progress *p)
+static int asks_again(void *user, const struct mete_progress *p)
 {
     (void)user, (void)p;
     calls++;
@@ -81,7 +81,7 @@ TEST(a_callback_may_give_other_callbacks)
     mete_log_to(log_again, NULL);
     log_info("something");
     CHECK_EQ(calls, 1);
-    mete_progress_to(progress_again, NULL);
+    mete_progress_to(asks_again, NULL);
     CHECK_EQ(progress("work", 1, 2), 0);
     CHECK_EQ(calls, 3);
     CHECK_EQ(progress("work", 2, 2), 0);
