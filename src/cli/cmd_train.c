@@ -5,16 +5,27 @@
 #include <math.h>
 #include <string.h>
 
+/* One task has no interval. */
+static void print_half(char out[16], double half)
+{
+    if (isnan(half))
+        snprintf(out, 16, "      -");
+    else
+        snprintf(out, 16, "±%6.2f", 100 * half);
+}
+
 static void print_test(void *user, const struct mete_test *t)
 {
     int *n = user;
+    char half[16];
+    print_half(half, t->half);
     if ((*n)++ == 0)
         printf("%-6s %5s %-11s %-8s %6s %14s %8s %8s %6s\n", "model",
                t->labels ? "labels" : "shots", "support", "bn", "tasks", "accuracy %", "before %",
                "loss", "ECE");
-    printf("%-6s %*d %-11s %-8s %6d %6.2f ±%6.2f %8.2f %8.4f %6.3f\n", t->model, t->labels ? 6 : 5,
-           t->labels ? t->labels : t->shots, t->support, t->bn, t->tasks, 100 * t->accuracy,
-           100 * t->half, 100 * t->before, t->loss, t->ece);
+    printf("%-6s %*d %-11s %-8s %6d %6.2f %s %8.2f %8.4f %6.3f\n", t->model, t->labels ? 6 : 5,
+           t->labels ? t->labels : t->shots, t->support, t->bn, t->tasks, 100 * t->accuracy, half,
+           100 * t->before, t->loss, t->ece);
     if (!isnan(t->kept))
         printf("       made worse %.1f %%; %.1f %% keep the model for all "
                "(all adapted: %.2f %%, worse %.1f %%)\n",

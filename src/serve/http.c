@@ -348,6 +348,17 @@ static int listen_at(const char *address, int port, int *fd)
     return fail(METE_EIO, "cannot listen at port %d of %s: %s", port, address, strerror(error));
 }
 
+/* What an address begins with; all addresses of a machine go by its name. */
+static void name_host(struct http *h)
+{
+    const char *bind = h->o.bind;
+    char name[sizeof h->host] = "";
+    bool all = strcmp(bind, "0.0.0.0") == 0 || strcmp(bind, "::") == 0;
+    if (all && gethostname(name, sizeof name - 1) == 0 && *name)
+        bind = name;
+    snprintf(h->host, sizeof h->host, strchr(bind, ':') ? "[%s]" : "%s", bind);
+}
+
 static int port_of(int fd)
 {
     struct sockaddr_storage at;
@@ -394,7 +405,7 @@ int http_open(struct http **out, const struct http_options *o)
     if (!err) {
         h->port = fd >= 0 ? port_of(fd) : 0;
         snprintf(h->cookie, sizeof h->cookie, "mete-%d", h->port);
-        snprintf(h->host, sizeof h->host, strchr(o->bind, ':') ? "[%s]" : "%s", o->bind);
+        name_host(h);
         h->daemon = start(h, fd);
         if (!h->daemon)
             err = fail(METE_EIO, "the web server cannot be started");

@@ -16,6 +16,9 @@ refuses "no database" 1 "$tmp/none.db" "$METE" serve "$tmp/none.db"
 echo text >"$tmp/text.db"
 refuses "no results database" 1 "not a results database" "$METE" serve "$tmp/text.db"
 refuses "an address that is none" 2 "--bind x: expected an address" "$METE" serve "$tmp/x.db" --bind x
+timeout 2 "$METE" serve "$tmp/x.db" --bind 0.0.0.0 --port 0 >"$tmp/out" 2>"$tmp/err"
+same "other machines are told this one's name" "http://$(hostname)" "$(cut -d: -f1,2 "$tmp/out")"
+same "with a warning" 1 "$(grep -c '^warning: --bind 0.0.0.0' "$tmp/err")"
 if ! command -v python3 >/dev/null; then
     skip "python3 asks the server, and is not here"
     finish
