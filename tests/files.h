@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char scratch_dir[64];
+static char scratch_dir[256];
 
 static inline void shell(const char *fmt, const char *a, const char *b)
 {
@@ -32,7 +32,9 @@ static inline const char *scratch(const char *name)
     static char paths[8][512];
     static int used;
     if (!*scratch_dir) {
-        strcpy(scratch_dir, "/tmp/mete-test-XXXXXX");
+        const char *folder = getenv("TMPDIR"); /* as temp_name of test.h; fuzzers are here, too */
+        snprintf(scratch_dir, sizeof scratch_dir, "%s/mete-test-XXXXXX",
+                 folder && *folder ? folder : "/tmp");
         if (!mkdtemp(scratch_dir))
             abort();
         atexit(scratch_remove);

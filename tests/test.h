@@ -16,6 +16,16 @@
 
 static int test_failed, test_skipped;
 
+/* A name in the folder for temporary files: tests/run gives each test one of its own, in which
+ * nothing may be left. */
+enum { TEMP_SIZE = 192 };
+static inline char *temp_name(char out[TEMP_SIZE], const char *name)
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(out, TEMP_SIZE, "%s/%s", folder && *folder ? folder : "/tmp", name);
+    return out;
+}
+
 #define TEST(name) static void name(void)
 #define T(name)                                                                                    \
     {                                                                                              \

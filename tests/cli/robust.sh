@@ -94,6 +94,15 @@ if "$METE" run "$tmp/keys.yaml" --db "$tmp/no.db" 2>&1 | grep -q "needs lib"; th
     skip "built without libyaml"
 else
     refuses "a map of too many keys" 2 "more than 4096 keys" "$METE" run "$tmp/keys.yaml" --db "$tmp/no.db"
+    long_name() { # LETTERS: a suite about a dataset with a name of so many
+        printf 'name: x\naxes:\n  method: [maml]\n  bench: ["'
+        head -c "$1" /dev/zero | tr '\0' n
+        printf ':2w-1s@40"]\n'
+    }
+    long_name 6000000 >"$tmp/name.yaml"
+    refuses "a dataset's name of 6 MB" 1 "larger than the 1048576 bytes" "$METE" run "$tmp/name.yaml" --db "$tmp/no.db"
+    long_name 900000 >"$tmp/name.yaml"
+    refuses "a dataset's name of 900 KB" 2 "at most 511 letters" "$METE" run "$tmp/name.yaml" --db "$tmp/no.db"
 fi
 
 if "$METE" run tests/suites/tiny.yaml --db "$tmp/no.db" --only method=none 2>&1 | grep -q "needs"; then

@@ -135,11 +135,11 @@ TEST(slots_may_be_left_empty)
 
 TEST(a_model_is_read_as_it_was_written_and_another_is_refused)
 {
-    char path[] = "/tmp/mete-model-XXXXXX";
+    char path[TEMP_SIZE];
     struct stub s = {0};
     struct learner *l = open_stub(&s);
     struct tensors model;
-    close(mkstemp(path));
+    close(mkstemp(temp_name(path, "mete-model-XXXXXX")));
     s.theta = 11;
     CHECK_OK(learner_save(l, LEARNER_MODEL, &model));
     CHECK_OK(model_write(path, &model, NULL, 0));
@@ -173,12 +173,12 @@ TEST(a_model_is_read_as_it_was_written_and_another_is_refused)
 
 TEST(tensors_are_listed_and_read_under_a_prefix)
 {
-    char path[] = "/tmp/mete-model-XXXXXX";
+    char path[TEMP_SIZE];
     struct tensors a = {0}, b = {0}, in = {0};
     struct safetensor out[3];
     struct safetensors *f = NULL;
     const int64_t shape[2] = {2, 3};
-    close(mkstemp(path));
+    close(mkstemp(temp_name(path, "mete-model-XXXXXX")));
     float *x = tensors_add(&a, "x", DTYPE_F32, 2, shape);
     int64_t *n = tensors_add(&a, "n", DTYPE_I64, 0, NULL),
             *m = tensors_add(&b, "n", DTYPE_I64, 0, NULL);

@@ -608,10 +608,10 @@ TEST(a_run_that_was_stopped_goes_on_to_the_same_results)
 {
     static const int which[] = {0, 1, 3, 4};
     for (int i = 0; i < 4; i++) {
-        char folder[] = "/tmp/mete-driver-XXXXXX";
+        char folder[TEMP_SIZE];
         struct scene whole = scene_of(which[i]), first = scene_of(which[i]),
                      second = scene_of(which[i]);
-        CHECK(mkdtemp(folder) != NULL);
+        CHECK(mkdtemp(temp_name(folder, "mete-driver-XXXXXX")) != NULL);
         first.folder = second.folder = folder;
         CHECK_OK(scene_run(&whole));
         first.stop_after = whole.told - 3; /* in the last updates */
@@ -630,9 +630,9 @@ TEST(a_run_that_was_stopped_goes_on_to_the_same_results)
 TEST(models_are_saved_as_they_are_scored)
 {
     static const char *const names[] = {"best", "last"};
-    char folder[] = "/tmp/mete-driver-XXXXXX", path[256];
+    char folder[TEMP_SIZE], path[TEMP_SIZE + 64];
     struct scene s = scene_of(0);
-    CHECK(mkdtemp(folder) != NULL);
+    CHECK(mkdtemp(temp_name(folder, "mete-driver-XXXXXX")) != NULL);
     s.folder = folder;
     CHECK_OK(scene_run(&s));
     for (int m = 0; m < 2; m++) {

@@ -124,7 +124,8 @@ static int replay(const char *path, const char *device, struct verdict *v)
 {
     struct safetensors *golden = NULL, *got = NULL;
     const char *set[SETTINGS_MAX + 1];
-    char *out = mem_print("/tmp/mete-golden-%ld.safetensors", (long)getpid());
+    char folder[TEMP_SIZE];
+    char *out = mem_print("%s/mete-golden-%ld.safetensors", temp_name(folder, ""), (long)getpid());
     char *lines = NULL;
     int err = safetensors_open(&golden, path);
     if (!err) {

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/mete-test-file-XXXXXX";
+static char folder[TEMP_SIZE];
 
 static const char *in_folder(const char *name)
 {
-    static char path[4][128];
+    static char path[4][TEMP_SIZE + 128];
     static int next;
     char *out = path[next++ % 4];
-    if (strstr(folder, "XXXXXX") && !mkdtemp(folder))
+    if (!*folder && !mkdtemp(temp_name(folder, "mete-test-file-XXXXXX")))
         abort();
     snprintf(out, sizeof path[0], "%s/%s", folder, name);
     return out;
@@ -37,7 +37,7 @@ static int files_in_folder(void)
 
 static void shell_rm(const char *pattern)
 {
-    char command[200];
+    char command[TEMP_SIZE + 200];
     snprintf(command, sizeof command, "rm -f %s/%s", folder, pattern);
     if (system(command) != 0)
         abort();

@@ -206,12 +206,12 @@ static void check_all(const char *name, int ways, int shots, double cap)
 {
     struct dataset *d = NULL;
     int64_t bought = 0;
-    char path[] = "/tmp/mete-prices-XXXXXX";
-    close(mkstemp(path));
+    char path[TEMP_SIZE];
+    close(mkstemp(temp_name(path, "mete-prices-XXXXXX")));
     CHECK_OK(glyphs_make(&d, name));
     double *price = mem_array((size_t)d->items, sizeof *price);
     for (int costs = 0; costs < 4; costs++) {
-        char cost[64] = "1";
+        char cost[PARAM_TEXT_SIZE] = "1";
         for (int64_t i = 0; i < d->items; i++)
             price[i] = costs == 1 ? 0.1 : 1;
         if (costs == 1)

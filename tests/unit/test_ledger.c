@@ -132,8 +132,8 @@ TEST(costs_come_from_files)
     struct tasks *t = five_way(d);
     struct budget_settings s = budget();
     struct ledger *l = NULL;
-    char path[] = "/tmp/mete-cost-XXXXXX";
-    FILE *f = fdopen(mkstemp(path), "w");
+    char path[TEMP_SIZE];
+    FILE *f = fdopen(mkstemp(temp_name(path, "mete-cost-XXXXXX")), "w");
     for (int c = 0; c < 100; c++)
         fprintf(f, "%s%d,%d\n", c % 2 ? "class" : "", c, c); /* by name or by number */
     fclose(f);
@@ -383,9 +383,9 @@ TEST(the_csv_has_a_line_for_each_label)
     struct budget_settings s = budget();
     struct ledger *l = NULL;
     struct task task = {0};
-    char path[] = "/tmp/mete-ledger-XXXXXX", line[256] = "", expected[256];
+    char path[TEMP_SIZE], line[256] = "", expected[256];
     const struct ledger_row *rows;
-    close(mkstemp(path));
+    close(mkstemp(temp_name(path, "mete-ledger-XXXXXX")));
     CHECK_OK(ledger_open(&l, t, &s, 30, true));
     CHECK_OK(task_draw(t, SPLIT_TRAIN, 0, &task));
     CHECK_OK(buy_task(l, &task));

@@ -9,9 +9,10 @@
 /* A name that no other test running now has. */
 static const char *temporary(void)
 {
-    static char name[64];
-    snprintf(name, sizeof name, "/tmp/mete-test-%ld.npy", (long)getpid());
-    return name;
+    static char name[TEMP_SIZE];
+    char own[64];
+    snprintf(own, sizeof own, "mete-test-%ld.npy", (long)getpid());
+    return temp_name(name, own);
 }
 
 /* What numpy.save wrote for numpy.array([[1, 2, 3], [4, 5, 6]], '<i4'). */

@@ -10,9 +10,10 @@
 /* A name that no other test running now has. */
 static const char *temporary(void)
 {
-    static char name[64];
-    snprintf(name, sizeof name, "/tmp/mete-test-%ld.st", (long)getpid());
-    return name;
+    static char name[TEMP_SIZE];
+    char own[64];
+    snprintf(own, sizeof own, "mete-test-%ld.st", (long)getpid());
+    return temp_name(name, own);
 }
 
 /* A file in memory: the header's length, the header, `data` zero bytes. */

@@ -21,13 +21,13 @@ TESTS(T(without_sqlite_the_package_is_named))
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/mete-store-XXXXXX";
+static char folder[TEMP_SIZE];
 
 static const char *new_path(void)
 {
-    static char path[64];
+    static char path[TEMP_SIZE + 16];
     static int n;
-    if (n == 0 && !mkdtemp(folder))
+    if (n == 0 && !mkdtemp(temp_name(folder, "mete-store-XXXXXX")))
         abort();
     snprintf(path, sizeof path, "%s/%d.db", folder, n++);
     return path;
@@ -162,7 +162,7 @@ TEST(closing_gives_claims_back_and_a_silent_machine_loses_its_claim)
     struct store *s = NULL, *other = NULL;
     struct fixture *f = mem_alloc(sizeof *f);
     int which = 9;
-    char path[64];
+    char path[TEMP_SIZE + 16];
     snprintf(path, sizeof path, "%s", new_path());
     fixture_add(f, "glyphs", 5, 1, 2, "maml", "random", 1);
     CHECK_OK(store_open(&s, path, STORE_WRITE));
@@ -210,7 +210,7 @@ TEST(four_processes_share_the_work_and_do_no_run_twice)
     struct fixture *f = mem_alloc(sizeof *f);
     for (int seed = 1; seed <= 24; seed++)
         fixture_add(f, "glyphs", 5, 1, 2, "maml", "random", (uint64_t)seed);
-    char path[64];
+    char path[TEMP_SIZE + 16];
     snprintf(path, sizeof path, "%s", new_path());
     pid_t pids[4];
     for (int i = 0; i < 4; i++)
@@ -255,7 +255,7 @@ TEST(kill_9_at_any_moment_leaves_whole_runs_and_the_same_results)
     struct fixture *f = mem_alloc(sizeof *f);
     for (int seed = 1; seed <= 12; seed++)
         fixture_add(f, "glyphs", 5, 1, 2, "maml", "random", (uint64_t)seed);
-    char calm[64], rough[64];
+    char calm[TEMP_SIZE + 16], rough[TEMP_SIZE + 16];
     snprintf(calm, sizeof calm, "%s", new_path());
     snprintf(rough, sizeof rough, "%s", new_path());
     CHECK_EQ(work_through(calm, f), 12);
@@ -335,7 +335,7 @@ static int refused(const char *path, enum store_mode mode, int code, const char 
 
 TEST(files_that_are_no_results_are_refused_by_name)
 {
-    char path[64];
+    char path[TEMP_SIZE + 16];
     struct store *s = NULL;
     snprintf(path, sizeof path, "%s", new_path());
     CHECK(refused(path, STORE_READ, METE_EIO, "No such file"));
@@ -364,7 +364,7 @@ TEST(files_that_are_no_results_are_refused_by_name)
 
 TEST(a_damaged_file_is_a_sentence)
 {
-    char path[64];
+    char path[TEMP_SIZE + 16];
     snprintf(path, sizeof path, "%s", new_path());
     struct store *s = NULL;
     struct fixture *f = mem_alloc(sizeof *f);
@@ -393,7 +393,7 @@ TEST(a_damaged_file_is_a_sentence)
 TEST(a_read_only_database_can_be_read_and_refuses_writing)
 {
     struct store *s = NULL;
-    char path[96], place[64];
+    char path[TEMP_SIZE + 48], place[TEMP_SIZE + 16];
     snprintf(place, sizeof place, "%s/locked", folder);
     snprintf(path, sizeof path, "%s/x.db", place);
     CHECK_EQ(mkdir(place, 0755), 0);
@@ -572,7 +572,7 @@ TEST(a_test_can_be_added_and_replaced)
 
 TEST(an_older_file_can_be_read_and_is_brought_up_to_date_by_writing)
 {
-    char path[64];
+    char path[TEMP_SIZE + 16];
     struct store *s = NULL;
     struct fixture *f = NULL;
     snprintf(path, sizeof path, "%s", new_path());
@@ -612,7 +612,7 @@ TEST(an_older_file_can_be_read_and_is_brought_up_to_date_by_writing)
 
 TEST(the_last_test_cleans_up)
 {
-    char command[96];
+    char command[TEMP_SIZE + 16];
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK_EQ(system(command), 0);
 }

@@ -122,8 +122,8 @@ TEST(split_files_are_read_and_checked)
 {
     struct dataset *d = tiny_dataset(6, 2, 0);
     struct split s = {0};
-    char folder[] = "/tmp/mete-split-XXXXXX", command[64];
-    CHECK(mkdtemp(folder));
+    char folder[TEMP_SIZE], command[TEMP_SIZE + 16];
+    CHECK(mkdtemp(temp_name(folder, "mete-split-XXXXXX")));
     write_text(folder, "train.txt", "class0/rot000\nclass0/rot090\r\nclass4\n\n");
     write_text(folder, "val.txt", "class1\n");
     write_text(folder, "test.txt", "class2/rot270\nclass5");

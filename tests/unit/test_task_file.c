@@ -46,8 +46,8 @@ static bool same_rows(const int32_t *a, const int32_t *b, int n)
 static void round_trip(struct dataset *d, int ways, int n)
 {
     struct task_file f = {0}, back = {0};
-    char path[] = "/tmp/mete-tasks-XXXXXX";
-    close(mkstemp(path));
+    char path[TEMP_SIZE];
+    close(mkstemp(temp_name(path, "mete-tasks-XXXXXX")));
     CHECK_OK(fill(&f, d, ways, 2, n));
     CHECK_OK(task_file_write(path, &f, d));
     CHECK_OK(task_file_read(&back, path, d));

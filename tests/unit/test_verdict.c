@@ -1,6 +1,7 @@
 /* test_verdict.c - what a database comes to: leaders, ties, strategies, and what is not told
  * apart or not chosen unsaid. */
 #include "test.h"
+#include "files.h"
 #include "mete.h"
 
 #ifndef METE_HAVE_SQLITE
@@ -16,10 +17,8 @@ TESTS(T(without_sqlite_there_is_no_verdict))
 #include "base/file.h"
 #include "store/store_sql.h"
 
-#include <unistd.h>
-
 enum { TASKS = 20, RUNS = 24 };
-static char db[] = "/tmp/mete-verdict-XXXXXX";
+static char db[512];
 
 /* Runs to be, with the accuracy each is given. */
 struct plan {
@@ -69,8 +68,10 @@ static int finish(struct store *s, const char *id, double accuracy)
 static struct store *stored(struct plan *p)
 {
     struct store *s = NULL;
-    strcpy(db, "/tmp/mete-verdict-XXXXXX");
-    close(mkstemp(db));
+    static int number;
+    char name[32];
+    snprintf(name, sizeof name, "%d.db", number++);
+    snprintf(db, sizeof db, "%s", scratch(name));
     int err = store_open(&s, db, STORE_WRITE);
     if (!err)
         err = fixture_plan(s, &p->f);
@@ -90,7 +91,6 @@ static char *output(struct store *s, const char *format)
     store_close(s);
     if (mete_results(&o, &text) != 0)
         text = mem_string(mete_errmsg());
-    unlink(db);
     for (char *c = text; strcmp(format, "summary") == 0 && *c; c++)
         *c = *c == '\n' ? ' ' : *c;
     return text;
@@ -183,7 +183,7 @@ TEST(a_setting_that_varies_keeps_lines_apart)
     CHECK_HAS(text, "random     80.0 ±0.0   train.resplit=no "); /* a line of its own */
     CHECK_HAS(text, "help MAML (train.resplit=yes: +1.0 ±0.0), hurt MAML (train.resplit=no: -1.0");
     free(text);
-    struct mete_report_options o = {.size = sizeof o, .db = db, .path = "/tmp/mete-verdict.html"};
+    struct mete_report_options o = {.size = sizeof o, .db = db, .path = scratch("verdict.html")};
     store_close(stored(p));
     CHECK_OK(mete_report(&o));
     char *page = NULL;
@@ -191,8 +191,6 @@ TEST(a_setting_that_varies_keeps_lines_apart)
     CHECK_OK(file_read(o.path, 1 << 28, &page, &size));
     CHECK_HAS(page, "data-line=\"maml, active, train.resplit=yes\"");
     CHECK(!strstr(page, "data-line=\"maml, active\""));
-    unlink(o.path);
-    unlink(db);
     free(page);
     free(p);
 }
