@@ -5,8 +5,10 @@
 #include "base/number.h"
 #include "base/options.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { EACH = 5 };
 
@@ -36,6 +38,34 @@ static int64_t labels_left(const struct mete_questions_options *o, const struct 
     return (int64_t)left;
 }
 
+static bool is_taken(const struct answers *a, const struct given *g)
+{
+    int32_t label = answers_label(a, g->item);
+    if (!g->klass)
+        return label != NO_LABEL || answers_row_of(a, g->item) >= 0;
+    return label != NO_LABEL && strcmp(answers_class(a, label), g->klass) == 0;
+}
+
+/* People's work is not to be lost: a file with answers that nobody has imported stays. */
+static int check_old(const char *path, const struct people *p)
+{
+    struct given_list g = {0};
+    struct stat st;
+    int err = 0;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    (void)answers_read_csv(&g, p,
+                           path); /* of any other file there are none, or those up to there */
+    for (int i = 0; i < g.n && !err; i++)
+        if (!is_taken(p->answers, &g.at[i]))
+            err = fail(METE_EINVAL,
+                       "%s:%" PRId64 ": has an answer that was not imported; 'mete label import' "
+                       "takes it, or give the questions another name",
+                       path, g.at[i].line);
+    given_release(&g);
+    return err;
+}
+
 static int write_all(const struct mete_questions_options *o, const struct people *p,
                      struct mete_questions *out)
 {
@@ -51,6 +81,8 @@ static int write_all(const struct mete_questions_options *o, const struct people
     if (!err && left < 1)
         err = fail(METE_EBUDGET,
                    "%s: the budget is spent; raise it with 'mete label status --budget'", o->data);
+    if (!err)
+        err = check_old(o->out, p);
     if (!err)
         err = places_open(&places, p->d);
     if (!err)

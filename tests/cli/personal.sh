@@ -62,6 +62,10 @@ refuses "a cost that is no number" 2 "--cost: expected" "$METE" label import dat
 refuses "a budget without end" 2 "--budget: expected" "$METE" label status data/people --budget inf
 refuses "a file without labels" 1 "no column 'item'" "$METE" label import data/people people.csv.truth
 same "and nothing was taken" no "$([ -s data/people/answers.log ] && echo yes || echo no)"
+cp answers.csv before
+refuses "questions over answers that nobody took" 2 "answers.csv:2: has an answer that was not imported" \
+    "$METE" label next data/people --user p001 -o answers.csv
+ok "which are still there" cmp before answers.csv
 ok "a budget" "$METE" label status data/people --budget 500
 ok "answers" "$METE" label import data/people answers.csv --by ann
 same "they are charged" "240 labels added; charged 240, spent 240 of 500" "$(cat out)"
@@ -73,6 +77,8 @@ same "costs nothing" "0 labels added, 240 known before; charged 0, spent 240 of 
 ok "and changes nothing" cmp before data/people/answers.log
 sed '2s/,[a-z]*$/,sit/; 3s/,[a-z]*$/,run/; 4s/,[a-z]*$/,walk/' answers.csv >bad.csv
 refuses "another answer than the one that stands" 2 "by ann, and now" "$METE" label import data/people bad.csv
+cp answers.csv over.csv
+ok "questions over answers that were taken" "$METE" label next data/people --user p001 -o over.csv
 ok "where the people are" "$METE" label status data/people
 same "in words" "spent     240 of 500 labels; 260 left" "$(grep spent out | head -1)"
 same "a line for each" 40 "$(grep -c '^p0' out)"
