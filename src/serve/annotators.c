@@ -44,7 +44,7 @@ static void show(const struct annotators *a, struct holder *h, struct view *out)
     struct answers_totals t = answers_totals(a->answers);
     int64_t n, last = answers_last_by(a->answers, h->who);
     const struct answer *row = answers_rows(a->answers, &n);
-    struct view v = {.n = h->n < AHEAD ? h->n : AHEAD,
+    struct view v = {.n = h->n < h->ahead ? h->n : h->ahead,
                      .last = last >= 0 ? row[last].item : -1,
                      .mine = h->mine,
                      .open = h->open,
@@ -229,6 +229,11 @@ int annotators_with_people(struct annotators *a, people_fn *fn, void *user)
 const struct people *annotators_people(const struct annotators *a)
 {
     return &a->people;
+}
+
+int annotators_round(const struct annotators *a)
+{
+    return a->o.round;
 }
 
 /* ---- opening and closing ---- */

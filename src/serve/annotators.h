@@ -26,12 +26,14 @@ struct annotator {
     const char *who;  /* never empty */
     const char *user; /* whose items; NULL: everybody's */
     bool second;      /* items that others have labelled, to see whether they agree */
+    int64_t ahead;    /* items that are shown to them at once; 0: AHEAD */
 };
 
 enum nothing_left { LEFT_SOME, LEFT_NONE, LEFT_SKIPPED, LEFT_TO_OTHERS, LEFT_NO_BUDGET };
-enum { AHEAD = 3 }; /* items that a page is given: the one at hand, and the next */
-struct view {       /* what an annotator sees */
-    struct question next[AHEAD];
+/* Items that a page is given: the one at hand, and the next; and the most of them. */
+enum { AHEAD = 3, AHEAD_MOST = 20 };
+struct view { /* what an annotator sees */
+    struct question next[AHEAD_MOST];
     int n;
     enum nothing_left left;   /* why there is no item; LEFT_SOME: some are being chosen */
     int64_t last;             /* the item of their last answer, or -1 */
@@ -64,5 +66,6 @@ int annotators_read(struct annotators *a, answers_fn *fn, void *user);
 typedef int people_fn(void *user, struct people *p);
 int annotators_with_people(struct annotators *a, people_fn *fn, void *user);
 const struct people *annotators_people(const struct annotators *a); /* what never changes of it */
+int annotators_round(const struct annotators *a);                   /* questions chosen at a time */
 
 #endif

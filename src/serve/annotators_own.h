@@ -11,6 +11,7 @@ struct holder {
     char *who;
     int person; /* -1: everybody */
     bool second;
+    int ahead;
     struct question *held; /* (n) the first is at hand */
     int n;
     int64_t *skipped; /* (skips) */

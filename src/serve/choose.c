@@ -180,7 +180,7 @@ void *annotators_chooser(void *user)
 
 void holder_feed(struct annotators *a, struct holder *h)
 {
-    int enough = AHEAD - 1 + (int)fmin(ceil(h->took), a->o.round);
+    int enough = h->ahead - 1 + (int)fmin(ceil(h->took), a->o.round);
     if (h->n > enough || h->finished)
         return;
     if (h->second) {

@@ -142,6 +142,7 @@ int holder_find(struct annotators *a, const struct annotator *w, struct holder *
     if (err)
         return err;
     h->heard = seconds_now();
+    h->ahead = w->ahead <= 0 ? AHEAD : w->ahead < AHEAD_MOST ? (int)w->ahead : AHEAD_MOST;
     *out = h;
     return 0;
 }

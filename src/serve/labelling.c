@@ -20,7 +20,7 @@ enum { EXAMPLES = 3 }; /* of each class */
 
 struct said { /* zeroed is nothing; in a body, or after the '?' of an address */
     char *who, *user, *label;
-    int64_t item;
+    int64_t item, ahead;
     bool second, again, unknown;
 };
 
@@ -59,6 +59,8 @@ static int take_member(struct json *j, struct said *s)
         return take_text(j, &s->label, &s->unknown); /* null: they do not know */
     if (strcmp(j->text, "item") == 0)
         return json_get_int(j, 0, INT64_MAX, &s->item);
+    if (strcmp(j->text, "ahead") == 0)
+        return json_get_int(j, 0, AHEAD_MOST, &s->ahead);
     if (strcmp(j->text, "second") == 0)
         return json_get_bool(j, &s->second);
     return json_skip(j);
@@ -88,15 +90,18 @@ static char *argument(const struct request *q, const char *name)
 
 static struct said read_arguments(const struct request *q)
 {
+    const char *ahead = request_argument(q, "ahead");
     return (struct said){.who = argument(q, "who"),
                          .user = argument(q, "user"),
+                         .ahead = ahead ? strtol(ahead, NULL, 10) : 0,
                          .second = request_argument(q, "second"),
                          .again = request_argument(q, "again")};
 }
 
 static struct annotator annotator_of(const struct said *s)
 {
-    return (struct annotator){.who = s->who, .user = s->user, .second = s->second};
+    return (struct annotator){
+        .who = s->who, .user = s->user, .second = s->second, .ahead = s->ahead};
 }
 
 /* ---- what is answered ---- */
@@ -215,6 +220,7 @@ static void get_about(void *app, const struct request *q, struct response *r)
     jsonw_bool(&w, "pictures", labelling_has_pictures(p->d));
     jsonw_int(&w, "height", p->d->h);
     jsonw_int(&w, "width", p->d->w);
+    jsonw_int(&w, "round", annotators_round(l->annotators));
     jsonw_string(&w, "strategy", questions_strategy(p->questions));
     jsonw_bool(&w, "model", questions_model(p->questions));
     jsonw_array(&w, "users");

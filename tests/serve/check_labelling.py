@@ -104,6 +104,10 @@ def answers(s):
     check('ann undoes hers, and has it again', view['spent'] == 0 and view['items'][0]['item'] == first, view)
     view = s.json('/skip', say)[1]
     check('a skip', view['spent'] == 0 and view['items'][0]['item'] != first)
+    ahead = s.json('/next?who=gil&ahead=5')[1]['items']
+    check('as many items as are wanted', len(ahead) == 5, len(ahead))
+    check('and not without end', len(s.json('/next?who=gil&ahead=99999999999999999999')[1]['items']) <= 20)
+    check('not in a body, either', s.ask('/skip', {'who': 'gil', 'item': ahead[0]['item'], 'ahead': 21})[0] == 400)
     seen, threads = [], []
 
     def look(who):

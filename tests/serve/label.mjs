@@ -225,6 +225,38 @@ check('the next picture within 100 ms, median', took.length > 20 && median < 100
 quiet('touch', page);
 await page.context().close();
 
+// ---- a round at once ----
+page = await sit(server, 'gil');
+const cards = () => page.locator('[data-card]').evaluateAll((all) => all.map((b) => ({ item: Number(b.dataset.card), open: !b.disabled, said: b.querySelector('.said').textContent, here: b.getAttribute('aria-current') === 'true' })));
+const held = async (n) => until(async () => (await cards()).filter((c) => c.open).length === n);
+await until(async () => (await page.locator('#price').textContent()) !== '');
+await page.keyboard.press('#');
+check('five items of a round', await until(async () => (await cards()).length === 5), await cards());
+const circle = (await cards()).map((c) => c.item);
+await page.keyboard.press('2');
+await held(4);
+check('what was said stands at the item', (await cards())[0].said === 'ring' && (await cards())[1].here, await cards());
+await page.click(`[data-card="${circle[3]}"]`);
+check('another is taken first', (await cards())[3].here && (await item(page)) === circle[3]);
+check('a round: names, contrast, width', (await problems(page)).length === 0, await problems(page));
+if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/serve-round-light.png` });
+await page.keyboard.press('3');
+await held(3);
+await saved(page);
+check('and is answered', ledger(shapes).some((r) => r.item === circle[3] && r.klass === 'square' && r.who === 'gil'), ledger(shapes).slice(-3));
+await page.keyboard.press('z');
+await held(4);
+check('and taken back', (await cards())[3].here && (await cards())[3].said === '', await cards());
+await page.keyboard.press('4');
+for (const left of [3, 2, 1]) { await held(left); await page.keyboard.press('4'); }
+check('the next round', await until(async () => { const all = await cards(); return all.length >= 3 && all.every((c) => c.open && !circle.includes(c.item)); }), await cards());
+await saved(page);
+check('all five are in the ledger', circle.every((i) => ledger(shapes).filter((r) => r.item === i && r.who === 'gil').length === 1));
+await page.keyboard.press('#');
+check('one at a time again', (await page.locator('[data-card]').count()) === 0 && (await page.locator('#item img').count()) === 1);
+quiet('a round', page);
+await page.context().close();
+
 await looks(address(server, 'judge'), 'serve-label', async (p) => {
   await p.waitForSelector('#item img');
   await p.waitForSelector('#classes img');

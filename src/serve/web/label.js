@@ -24,6 +24,8 @@ let said = null;    // when something was said of the one before
 let past = [];      // what was said of items, to undo
 let outbox = [];    // what the server has not confirmed
 let sending = false, guessing = false;
+let round = null;   // the items of a round that are shown together; null: one at a time
+const answers = new Map(); // what was said of items here, in words
 let looking = null; // for whom
 const pictures = new Map(); // loaded ahead
 
@@ -39,7 +41,7 @@ async function ask(path, body) {
 }
 
 function say(path, more) {
-  outbox.push({ path, body: { ...me, ...more } });
+  outbox.push({ path, body: { ...me, ...(round && { ahead: together() }), ...more } });
   store();
   send();
 }
@@ -83,6 +85,7 @@ async function look(again) {
   const to = new URLSearchParams({ who: asked.who, user: asked.user ?? '' });
   if (asked.second) to.set('second', '1');
   if (again) to.set('again', '1');
+  if (round) to.set('ahead', together());
   let got = null;
   while (!got && me === asked) {
     try {
@@ -131,7 +134,7 @@ function picture(q) {
 
 function load() {
   if (!about.pictures) return;
-  for (const item of [...pictures.keys()]) if (!items.some((q) => q.item === item)) pictures.delete(item);
+  for (const item of [...pictures.keys()]) if (![...items, ...(round ?? [])].some((q) => q.item === item)) pictures.delete(item);
   items.forEach(picture);
 }
 
@@ -173,6 +176,36 @@ const nothing = {
   budget: 'The budget is spent. mete label status --budget raises it.',
 };
 
+// ---- a round at once ----
+
+const together = () => Math.min(Math.max(about.round, 2), 20);
+const isOpen = (q) => items.some((o) => o.item === q.item);
+
+// Those answered stay where they are until the last one is; the one at hand has a frame.
+function card(q) {
+  const open = isOpen(q), what = about.pictures ? picture(q) : body(q)[0];
+  const b = node('button', { type: 'button', 'data-card': q.item, 'aria-current': String(q.item === items[0].item), 'aria-label': [where(q), open ? '' : answers.get(q.item)].filter(Boolean).join(': ') }, ...(about.pictures ? [what] : [node('span', {}, where(q))]),
+    node('span', { class: 'said' }, open ? '' : answers.get(q.item) ?? ''));
+  b.disabled = !open;
+  b.addEventListener('click', (e) => { if (e.detail) b.blur(); items.unshift(...items.splice(items.findIndex((o) => o.item === q.item), 1)); show(); });
+  return about.pictures ? b : node('div', {}, b, what);
+}
+
+function showRound() {
+  if (!round.some(isOpen)) round = [];
+  for (const q of items) if (round.length < together() && !round.some((o) => o.item === q.item)) round.push(q);
+  $('item').replaceChildren(node('div', { class: 'round', role: 'group', 'aria-label': 'the items of this round' }, ...round.map(card)));
+}
+
+function showTogether() {
+  round = round ? null : [];
+  $('together').setAttribute('aria-pressed', String(round !== null));
+  shown = null;
+  if (!view) return;
+  show();
+  look();
+}
+
 function show() {
   const q = items[0];
   if (!q) {
@@ -182,11 +215,13 @@ function show() {
     button.addEventListener('click', () => look(true));
     $('item').replaceChildren(node('p', {}, waits ? 'Choosing the next …' : nothing[view.left]), ...(waits ? [] : [button]));
     if (waits && !outbox.length) look();
-  } else if (q.item !== shown) {
+  } else if (q.item !== shown || round) {
+    const other = q.item !== shown;
     shown = q.item;
     $('item').dataset.item = q.item;
-    $('item').replaceChildren(...body(q), node('p', { class: 'made' }, where(q)));
-    measure();
+    if (round) showRound();
+    else $('item').replaceChildren(...body(q), node('p', { class: 'made' }, where(q)));
+    if (other) measure();
   }
   for (const b of document.querySelectorAll('#classes button, #unknown, #skip')) b.disabled = !q;
   $('undo').disabled = past.length === 0 && view.last === null;
@@ -223,6 +258,7 @@ function settle(path, more, event) {
   const q = items.shift();
   if (!q) return;
   past.push(q);
+  answers.set(q.item, path === 'skip' ? 'skipped' : more.label ?? 'not sure');
   said = event.timeStamp;
   show();
   say(path, { item: q.item, ...more });
@@ -301,6 +337,7 @@ function onKey(e) {
   else if (key === 'z' || key === 'backspace') undo();
   else if (key === 'g' && about.model) showGuess();
   else if (key === '+') $('new').showModal();
+  else if (key === '#') showTogether();
   else if (key === '/' && !$('find-one').hidden) $('find').focus();
   else if (key === '?') $('keys').showModal();
   else if (key.length === 1 && n >= 0 && n < classes.length) answer(classes[n].name, e);
@@ -330,6 +367,7 @@ function enter(somebody) {
   past = [];
   items = [];
   view = shown = said = null;
+  if (round) round = [];
   outbox.length ? send() : look();
 }
 
@@ -371,6 +409,7 @@ $('unknown').addEventListener('click', (e) => { if (e.detail) e.currentTarget.bl
 $('skip').addEventListener('click', (e) => { if (e.detail) e.currentTarget.blur(); settle('skip', {}, e); });
 $('undo').addEventListener('click', (e) => { if (e.detail) e.currentTarget.blur(); undo(); });
 $('ask').addEventListener('click', showGuess);
+$('together').addEventListener('click', showTogether);
 $('add').addEventListener('click', () => $('new').showModal());
 $('help').addEventListener('click', () => $('keys').showModal());
 $('find').addEventListener('input', find);
