@@ -1,5 +1,6 @@
 /* fit.c - mete_fit: a training that says what it does, can be stopped, and hands over its model. */
 #include "data/data_handle.h"
+#include "method/given_learner.h"
 #include "run/single.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -83,6 +84,8 @@ int mete_fit(const struct mete_fit_options *o, struct mete_model **best)
     int err = options_take(&f.o, sizeof f.o, o, "mete_fit_options");
     if (!err && !f.o.bench)
         err = fail(METE_EINVAL, "bench: say what to train on, as in 5w-1s@2K");
+    if (!err && best && f.o.method && given_learner_find(f.o.method))
+        err = fail(METE_EINVAL, "learner '%s' keeps its model to itself; ask for none", f.o.method);
     if (err)
         return err;
     const struct dataset *data = f.o.data ? f.o.data->d : NULL;

@@ -229,6 +229,11 @@ static int open_model(struct mete_model *m, const struct safetensors *f,
     if (!err)
         err = setup_open(&m->setup, mete_model_says(m, "method"), mete_model_says(m, "net"),
                          mete_model_says(m, "labels"));
+    if (!err && m->setup.method.ops->self) /* it keeps to the data that it was opened with */
+        err = fail(METE_EINVAL,
+                   "%s is of learner '%s', another program's, which alone adapts it; 'mete eval' "
+                   "tests it",
+                   m->name, m->setup.method.ops->name);
     if (!err)
         err = apply_settings(m, o->set);
     if (!err)

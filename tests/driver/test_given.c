@@ -242,6 +242,15 @@ TEST(a_learner_of_ones_own_is_trained_and_tested_like_a_method)
     CHECK_STR(now.word, "slow");
     CHECK_STR(now.text, "v1b");
     CHECK_EQ(now.opened, now.closed);
+    struct mete_model *model = NULL;
+    char *file = mem_print("%s/best.safetensors", scratch("plain"));
+    CHECK_EQ(mete_model_load(&model, file, NULL), METE_EINVAL);
+    CHECK_HAS(mete_errmsg(), "is of learner 'counting', another program's");
+    free(file);
+    struct mete_fit_options fit = {
+        .size = sizeof fit, .bench = "glyphs:5w-1s@200", .method = "counting", .no_folder = 1};
+    CHECK_EQ(mete_fit(&fit, &model), METE_EINVAL); /* before it trains */
+    CHECK_HAS(mete_errmsg(), "learner 'counting' keeps its model to itself");
     CHECK_OK(train_it("clusters", "kmeans", &seen)); /* its representations are clustered */
     CHECK_OK(mete_learner_remove("counting"));
     CHECK_EQ(train_it("gone", "random", &seen), METE_EINVAL);
