@@ -75,20 +75,33 @@ class Dataset:
 
     @classmethod
     def from_frame(cls, frame: "pandas.DataFrame", label: str, user: Optional[str] = None, *,
-                   ignore: Iterable[str] = (), standardise: bool = True, like: Optional["Dataset"] = None,
+                   ignore: Iterable[str] = (), standardise: Optional[bool] = None, like: Optional["Dataset"] = None,
                    settings: Optional[Mapping[str, Any]] = None, name: str = "frame") -> "Dataset":
         """A pandas frame: a row for each item, every other column a feature.  It is read as
         `mete data import table` reads a CSV file: missing numbers are filled and columns standardised by
-        the rows of training users, words become columns of 0 and 1, a blank label is not known.  `like`
-        is a dataset made this way, for rows that come later: its features, fills and classes.
+        the rows of training users, words become columns of 0 and 1, a blank label is not known.  Without
+        `user` nothing is standardised.  `like` is a dataset made this way, for rows that come later: its
+        features, fills and classes.
         """
+        if not hasattr(frame, "to_csv"):
+            raise TypeError("expected a pandas frame, got %s" % type(frame).__name__)
+        if like is not None and not isinstance(like, Dataset):
+            raise TypeError("like: expected a mete.Dataset, got %s" % type(like).__name__)
+        if not name or "/" in name or name in (".", ".."):
+            raise ValueError("name: %r cannot be a folder's" % name)
+        if label == user:
+            raise ValueError("%r is the label, and cannot be the user too" % label)
+        twice = frame.columns[frame.columns.duplicated()]
+        if len(twice):
+            raise ValueError("the frame has two columns %r" % twice[0])
         folder = tempfile.TemporaryDirectory(prefix="mete-frame-")
         table, target = os.path.join(folder.name, "table.csv"), os.path.join(folder.name, name)
         for column in (label, user):
             if column is not None and column not in frame.columns and not (column == label and like):
                 raise KeyError("the frame has no column %r" % column)
-        frame.drop(columns=[c for c in ignore]).to_csv(table, index=False)
-        chosen: Dict[str, Any] = {"standardise": standardise} if like is None else {"like": like.path}
+        frame.drop(columns=[ignore] if isinstance(ignore, str) else list(ignore)).to_csv(table, index=False)
+        own = user is not None if standardise is None else standardise
+        chosen: Dict[str, Any] = {"standardise": own} if like is None else {"like": like.path}
         if label in frame.columns:
             chosen["label"] = label
         if user is not None:

@@ -122,3 +122,24 @@ def test_a_frame_is_read_as_a_table_is():
     assert m.class_names == d.class_names and m.feature_names[0] == "pulse"
     with pytest.raises(KeyError, match="no column 'colour'"):
         mete.Dataset.from_frame(frame, "colour")
+
+
+def test_a_frame_without_people():
+    frame = frame_of_people().drop(columns="person")
+    frame = frame[frame.pulse.notna()]
+    d = mete.Dataset.from_frame(frame, "activity")
+    assert d.n_users == 0 and len(d) == len(frame)
+    assert np.allclose(d.x[:, 0], frame.pulse)  # as it is
+
+
+def test_frames_that_cannot_be():
+    pandas = pytest.importorskip("pandas")
+    frame = frame_of_people()
+    twice = pandas.concat([frame, frame[["pulse"]]], axis=1)
+    for wrong, more, error, sentence in (
+            (frame.values, {}, TypeError, "a pandas frame, got ndarray"), (frame, {"like": 3}, TypeError, "like: expected"),
+            (frame, {"name": "a/b"}, ValueError, "name: 'a/b'"), (twice, {}, ValueError, "two columns 'pulse'"),
+            (frame, {"user": "activity"}, ValueError, "the label, and cannot be the user")):
+        with pytest.raises(error, match=sentence):
+            mete.Dataset.from_frame(wrong, "activity", **{"user": "person", **more})
+    assert mete.Dataset.from_frame(frame, "activity", "person", ignore="place").x.shape[1] == 3
