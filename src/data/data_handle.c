@@ -67,7 +67,7 @@ int mete_data_make(struct mete_data **out, const struct mete_data_parts *parts)
         err = fail(METE_EINVAL, "%d classes and %d users cannot be", p.classes, p.users);
     if (err)
         return err;
-    struct dataset d = {.name = (char *)(p.name ? p.name : "data"),
+    struct dataset d = {.name = (char *)(p.name && *p.name ? p.name : "data"),
                         .items = p.x.items,
                         .classes = p.classes ? p.classes : count_of(p.y, p.x.items),
                         .users = p.user && !p.users ? count_of(p.user, p.x.items) : p.users,
