@@ -27,7 +27,8 @@ static int tell(struct leaving_out *s, int what, const struct verdict *v, const 
     message_put_int(&m, what);
     if (what == TRAINED) {
         message_put(&m, v, sizeof *v);
-        message_put(&m, risk, (size_t)s->f->n_fresh * sizeof *risk);
+        if (!v->code)
+            message_put(&m, risk, (size_t)s->f->n_fresh * sizeof *risk);
     }
     int err = ranks_send_message(s->ranks, 0, &m);
     message_release(&m);
