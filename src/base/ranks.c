@@ -170,11 +170,12 @@ static bool is_done(struct mete_request *q, int *failed)
     return done || *failed;
 }
 
-/* Sleeps a two-hundredth of what was waited so far, which delays nothing by more than that. */
+/* Sleeps a two-hundredth of what was waited so far, which delays nothing by more than that.  Looks
+ * in quick succession would cost those that compute: a rank may have nothing to do for hours. */
 static void doze(double waited, enum ranks_wait how)
 {
-    double s = waited / 200;
-    s = how == RANKS_REPORT ? 10e-3 : s < 20e-6 ? 20e-6 : s > 2e-3 ? 2e-3 : s;
+    double s = waited / 200, most = how == RANKS_ANSWER ? 2e-3 : 10e-3;
+    s = how == RANKS_REPORT || s > most ? most : s < 20e-6 ? 20e-6 : s;
     nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * s)}, NULL);
 }
 

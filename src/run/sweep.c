@@ -92,6 +92,7 @@ struct sweep {
     /* progress, guarded by the lock */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* for the heartbeat to end early */
+    pthread_cond_t turn; /* a team is not busy any more */
     bool *no_memory;     /* (n_chosen) this time there was too little for it */
     struct run_now *now; /* (n_runs) */
     int n_workers;
@@ -414,9 +415,23 @@ static bool others_busy(struct sweep *w, int change)
 {
     pthread_mutex_lock(&w->lock);
     w->n_busy += change;
+    if (change < 0)
+        pthread_cond_broadcast(&w->turn);
     bool busy = w->teams && w->n_busy > 0 && !w->stop && !w->asked;
     pthread_mutex_unlock(&w->lock);
     return busy;
+}
+
+/* Until a run may have come back: a look a second is for what other processes do. */
+static void await_turn(struct sweep *w)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&w->lock);
+    if (w->n_busy > 0)
+        pthread_cond_timedwait(&w->turn, &w->lock, &until);
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* One run, from its claim on; *over: there is none, or no use for this worker any more. */
@@ -428,7 +443,7 @@ static int work_once(struct sweep *w, int team, bool *over)
     if (!err && which < 0) {
         *over = !others_busy(w, 0);
         if (!*over)
-            nanosleep(&(struct timespec){.tv_nsec = 200 * 1000000L}, NULL);
+            await_turn(w);
         return 0;
     }
     if (!err) {
@@ -731,7 +746,8 @@ int sweep_suite(const struct mete_run_options *o, const struct sweep_kind *kind,
                       .suite = suite,
                       .shelf = shelf,
                       .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .wake = PTHREAD_COND_INITIALIZER};
+                      .wake = PTHREAD_COND_INITIALIZER,
+                      .turn = PTHREAD_COND_INITIALIZER};
     w.deadline = o->minutes > 0 ? seconds_now() + 60 * o->minutes : INFINITY;
     int err = choose(&w);
     if (!err && o->print_config)
