@@ -316,6 +316,9 @@ struct mete_speed {
     double gflop_per_task, gflops;
     double peak_gflops, fraction_of_peak; /* of one thread's fused multiply-adds; 0: not known */
     size_t bytes_planned, bytes_peak;
+    int ranks;                        /* that shared each step, with `threads` each; 1: alone */
+    double sent_bytes, sent_messages; /* in a step, by all ranks */
+    double most_bytes;                /* by the one that sends most */
 };
 struct mete_speed_options mete_speed_defaults(void);
 int mete_speed(const struct mete_speed_options *o, struct mete_speed *out);

@@ -38,6 +38,7 @@ static struct {
     bool goes_on;        /* without those that end */
     double timeout;
     int spins; /* looks before sleeping */
+    struct ranks_sent sent;
 } job = {.lock = PTHREAD_MUTEX_INITIALIZER, .timeout = 600};
 
 struct ranks *ranks_world(void)
@@ -225,6 +226,8 @@ static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool se
         pthread_mutex_lock(&job.lock);
         int failed = sends ? job.via.send(job.via.user, rank, data + at, n, &q)
                            : job.via.receive(job.via.user, rank, data + at, n, &q);
+        job.sent.bytes += sends ? (int64_t)n : 0;
+        job.sent.messages += sends;
         pthread_mutex_unlock(&job.lock);
         int err = failed ? give_up(rank, "cannot be reached") : wait_done(&q, rank, how);
         if (err)
@@ -235,6 +238,14 @@ static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool se
 }
 
 /* ---- messages ---- */
+
+struct ranks_sent ranks_sent(void)
+{
+    pthread_mutex_lock(&job.lock);
+    struct ranks_sent sent = job.sent;
+    pthread_mutex_unlock(&job.lock);
+    return sent;
+}
 
 int ranks_send(struct ranks *r, int to, const void *data, size_t bytes)
 {
@@ -313,25 +324,49 @@ int verdict_fail(const struct verdict *v)
     return v->code ? fail(v->code, "%s", v->sentence) : 0;
 }
 
+/* This rank's own failure, as the others are told it. */
+static struct verdict with_name(const struct ranks *r, const struct verdict *own)
+{
+    struct verdict v = *own;
+    char name[160];
+    if (v.code)
+        snprintf(v.sentence, sizeof v.sentence, "%s: %.*s", ranks_name(r, r->me, name),
+                 (int)(sizeof v.sentence - sizeof name - 3), own->sentence);
+    return v;
+}
+
 int ranks_gather_verdicts(struct ranks *r, int code)
 {
-    struct verdict first = verdict_of(code);
-    char name[160];
-    if (r->me > 0) {
-        int err = ranks_send(r, 0, &first, sizeof first);
-        return err ? err : verdict_fail(&first);
-    }
-    for (int i = 1; i < r->n; i++) {
+    struct verdict own = verdict_of(code), first = r->me > 0 ? with_name(r, &own) : own;
+    int gap = 1;
+    for (; gap < r->n && !(r->me & gap); gap *= 2) {
         struct verdict v = {0};
-        int err = ranks_receive(r, i, &v, sizeof v);
+        if (r->me + gap >= r->n)
+            continue;
+        int err = ranks_receive(r, r->me + gap, &v, sizeof v);
         if (err)
             v = verdict_of(err);
-        else if (v.code)
-            v = verdict_of(fail(v.code, "%s: %s", ranks_name(r, i, name), v.sentence));
         if (v.code && !first.code)
             first = v;
     }
-    return verdict_fail(&first);
+    if (r->me == 0)
+        return verdict_fail(&first);
+    int err = ranks_send(r, r->me - gap, &first, sizeof first);
+    return err ? err : verdict_fail(&own);
+}
+
+int ranks_gather_parts(struct ranks *r, void *data, const size_t *at)
+{
+    int me = r->me, gap = 1, err = 0;
+    for (; gap < r->n && !(me & gap) && !err; gap *= 2) {
+        int from = me + gap, end = from + gap < r->n ? from + gap : r->n;
+        if (from < r->n)
+            err = ranks_receive(r, from, (char *)data + at[from], at[end] - at[from]);
+    }
+    if (me == 0 || err)
+        return err;
+    int end = me + gap < r->n ? me + gap : r->n;
+    return ranks_send(r, me - gap, (char *)data + at[me], at[end] - at[me]);
 }
 
 /* ---- the start ---- */

@@ -4,6 +4,9 @@
  * ranks first..first+n-1 of the job; within it they are numbered from 0, the root.  Of two ranks
  * at most one thread each talks to the other at a time, so messages need no marks.
  *
+ * Broadcasts and gatherings go along a binary tree: with a distance of 1, 2, 4, … rank i hears from
+ * i + distance, or tells i - distance.
+ *
  * A wait is given up after the timeout, counted while this process runs: one that was suspended
  * does not blame the others.  Whoever waits longer for somebody has a longer timeout, by its rank,
  * so that the one next to the silent rank is the one to name it.
@@ -57,6 +60,12 @@ enum ranks_wait {
 int ranks_send_message(struct ranks *r, int to, const struct message *m);
 int ranks_receive_message(struct ranks *r, int from, struct message *m, enum ranks_wait how);
 
+/* What this rank has sent since the job began. */
+struct ranks_sent {
+    int64_t bytes, messages;
+};
+struct ranks_sent ranks_sent(void);
+
 /* From the root to all, along a binary tree. */
 int ranks_broadcast(struct ranks *r, void *data, size_t bytes);
 int ranks_broadcast_message(struct ranks *r, struct message *m, enum ranks_wait how);
@@ -71,5 +80,7 @@ int verdict_fail(const struct verdict *v);
 /* Every rank's at the root, which gets the first failure with the rank's name; the others get
  * their own. */
 int ranks_gather_verdicts(struct ranks *r, int code);
+/* Rank i's part of `data`, bytes at[i]..at[i + 1] - 1, at the root. */
+int ranks_gather_parts(struct ranks *r, void *data, const size_t *at);
 
 #endif

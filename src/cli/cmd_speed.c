@@ -45,15 +45,19 @@ static void print_json(const struct mete_speed_options *o, const struct mete_spe
     printf(", \"method\": \"%s\", \"device\": \"%s\", \"threads\": %d, "
            "\"meta_batch\": %d, \"tasks_per_s\": %.6g, \"gflop_per_task\": %.6g, \"gflops\": %.6g, "
            "\"peak_gflops\": %.6g, \"fraction_of_peak\": %.4f, \"bytes_planned\": %zu, "
-           "\"bytes_peak\": %zu}\n",
+           "\"bytes_peak\": %zu, \"ranks\": %d, \"sent_bytes\": %.0f, \"sent_messages\": %.1f, "
+           "\"most_bytes\": %.0f}\n",
            o->method, r->device, r->threads, r->meta_batch, r->tasks_per_s, r->gflop_per_task,
-           r->gflops, r->peak_gflops, r->fraction_of_peak, r->bytes_planned, r->bytes_peak);
+           r->gflops, r->peak_gflops, r->fraction_of_peak, r->bytes_planned, r->bytes_peak,
+           r->ranks, r->sent_bytes, r->sent_messages, r->most_bytes);
 }
 
 static void print_words(const struct mete_speed_options *o, const struct mete_speed *r)
 {
-    printf("%s %s on %s, %d thread%s, meta-batch %d\n", o->bench, o->method, r->device, r->threads,
-           r->threads == 1 ? "" : "s", r->meta_batch);
+    printf("%s %s on %s, ", o->bench, o->method, r->device);
+    if (r->ranks > 1)
+        printf("%d ranks of ", r->ranks);
+    printf("%d thread%s, meta-batch %d\n", r->threads, r->threads == 1 ? "" : "s", r->meta_batch);
     printf("  tasks per second   %.1f\n", r->tasks_per_s);
     printf("  GFLOP per task     %.3f\n", r->gflop_per_task);
     printf("  GFLOP/s            %.1f\n", r->gflops);
@@ -62,6 +66,10 @@ static void print_words(const struct mete_speed_options *o, const struct mete_sp
                r->peak_gflops);
     printf("  memory             %.1f MB planned, %.1f MB used\n", (double)r->bytes_planned / 1e6,
            (double)r->bytes_peak / 1e6);
+    if (r->ranks > 1)
+        printf(
+            "  sent in a step     %.2f MB in %.0f messages, %.2f MB by the rank that sends most\n",
+            r->sent_bytes / 1e6, r->sent_messages, r->most_bytes / 1e6);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -108,7 +116,7 @@ const struct command command_speed = {
     .summary = "measure how many tasks per second a method trains on",
     .about = "Measures how many tasks per second a method trains on, with random images of the "
              "benchmark's size, and compares it with the machine's own rate of fused "
-             "multiply-adds.",
+             "multiply-adds.  Under mpirun all ranks share each step, as in a run.",
     .options = options,
     .examples = "mete speed --bench omniglot:5w-1s --set first_order=no --threads 2\n"
                 "mete speed --method protonet --json\n",

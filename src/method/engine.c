@@ -469,20 +469,18 @@ static int sum_ranks(struct step *s)
     return err;
 }
 
-/* Each rank's losses to the root, in order of the tasks. */
+/* Each rank's losses to the root. */
 static int gather_losses(struct step *s)
 {
     struct engine *e = s->e;
-    int me = ranks_me(e->ranks), ranks = ranks_count(e->ranks), err = 0;
-    for (int rank = me ? me : 1; rank < (me ? me + 1 : ranks) && !err; rank++) {
-        struct groups g = groups_of_rank(s->own.n, rank, ranks);
-        if (g.first == g.last)
-            continue;
-        int from = group_tasks(g.n, s->n, g.first).from, to = group_tasks(g.n, s->n, g.last - 1).to;
-        size_t bytes = (size_t)(to - from) * sizeof *e->losses;
-        err = me ? ranks_send(e->ranks, 0, e->losses + from, bytes)
-                 : ranks_receive(e->ranks, rank, e->losses + from, bytes);
+    int ranks = ranks_count(e->ranks);
+    size_t *at = mem_array((size_t)ranks + 1, sizeof *at);
+    for (int rank = 0; rank <= ranks; rank++) {
+        int group = groups_of_rank(s->own.n, rank, ranks).first;
+        at[rank] = (size_t)group_tasks(s->own.n, s->n, group).from * sizeof *e->losses;
     }
+    int err = ranks_gather_parts(e->ranks, e->losses, at);
+    free(at);
     return err;
 }
 

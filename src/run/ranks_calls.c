@@ -66,6 +66,42 @@ void items_free(struct items *s, int n)
     free(s);
 }
 
+void put_tasks(struct message *m, const struct labelled_task *tasks, int n)
+{
+    message_put_int(m, n);
+    for (int i = 0; i < n; i++) {
+        message_put_int(m, (int64_t)tasks[i].id);
+        put_items(m, &tasks[i].support);
+        put_items(m, &tasks[i].query);
+    }
+}
+
+struct labelled_task *get_tasks(struct message *m, int *n)
+{
+    int64_t there = message_get_int(m);
+    if (there < 0 || (size_t)there > m->size) {
+        m->short_ = true;
+        there = 0;
+    }
+    struct labelled_task *tasks = mem_array((size_t)there + 1, sizeof *tasks);
+    for (int i = 0; i < there; i++) {
+        tasks[i].id = (uint64_t)message_get_int(m);
+        get_items(m, &tasks[i].support);
+        get_items(m, &tasks[i].query);
+    }
+    *n = (int)there;
+    return tasks;
+}
+
+void tasks_free(struct labelled_task *tasks, int n)
+{
+    for (int i = 0; i < n; i++) {
+        free((void *)tasks[i].support.at);
+        free((void *)tasks[i].query.at);
+    }
+    free(tasks);
+}
+
 void put_tensors(struct message *m, const struct tensors *t)
 {
     message_put_int(m, t->n);

@@ -22,6 +22,7 @@ enum ranks_call {
     CALL_RUN,
     CALL_LEAVE, /* … this */
     CALL_STUDY, /* a share of mete_stability() */
+    CALL_SPEED, /* steps to be timed (ranks_speed.c), until CALL_CLOSE */
 };
 
 /* What the root of a team says of its run. */
@@ -43,6 +44,9 @@ void get_settings(struct message *m, struct settings *out);
 void put_items(struct message *m, const struct items *s);
 void get_items(struct message *m, struct items *out); /* items_free */
 void items_free(struct items *s, int n);
+void put_tasks(struct message *m, const struct labelled_task *tasks, int n);
+struct labelled_task *get_tasks(struct message *m, int *n); /* tasks_free */
+void tasks_free(struct labelled_task *tasks, int n);
 void put_tensors(struct message *m, const struct tensors *t);
 int get_tensors(struct message *m, struct tensors *out);
 

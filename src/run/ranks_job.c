@@ -2,6 +2,7 @@
 #include "run/ranks_job.h"
 #include "run/ranks_calls.h"
 #include "run/ranks_learner.h"
+#include "run/ranks_speed.h"
 #include "run/ranks_teams.h"
 #include "base/error.h"
 #include "base/number.h"
@@ -66,6 +67,8 @@ static int serve(struct shelf *shelf, const struct ranks_server *server)
             err = ranks_teams_serve(&m, shelf, server->find_kind);
         else if (call == CALL_STUDY)
             err = server->study(&m);
+        else if (call == CALL_SPEED)
+            err = ranks_speed_serve(&m);
         else
             err = fail(METE_EFORMAT, "the first rank asked for something unknown (%d)", call);
     }

@@ -52,12 +52,7 @@ static int step(void *state, const struct labelled_task *tasks, int n)
 {
     struct shared *s = state;
     struct message *m = begin(s, CALL_STEP);
-    message_put_int(m, n);
-    for (int i = 0; i < n; i++) {
-        message_put_int(m, (int64_t)tasks[i].id);
-        put_items(m, &tasks[i].support);
-        put_items(m, &tasks[i].query);
-    }
+    put_tasks(m, tasks, n);
     int err = tell(s);
     return err ? err : learner_step(s->own, tasks, n);
 }

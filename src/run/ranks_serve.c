@@ -70,21 +70,12 @@ static int open_learner(struct serving *s, struct shelf *shelf)
 
 static int take_step(struct serving *s)
 {
-    int n = (int)message_get_int(s->m);
-    struct labelled_task *tasks = mem_array((size_t)n + 1, sizeof *tasks);
-    for (int i = 0; i < n; i++) {
-        tasks[i].id = (uint64_t)message_get_int(s->m);
-        get_items(s->m, &tasks[i].support);
-        get_items(s->m, &tasks[i].query);
-    }
+    int n;
+    struct labelled_task *tasks = get_tasks(s->m, &n);
     int err = message_check(s->m);
     if (!err)
         err = learner_step(s->learner, tasks, n);
-    for (int i = 0; i < n; i++) {
-        free((void *)tasks[i].support.at);
-        free((void *)tasks[i].query.at);
-    }
-    free(tasks);
+    tasks_free(tasks, n);
     return err;
 }
 

@@ -1,17 +1,17 @@
 /* speed.c - how many tasks a second the engine trains on, beside the machine's roof.
  *
  * Random images of the benchmark's size: no data set is needed, and drawing tasks
- * is not timed.  A step is a whole meta-update: gradients, their sum, the optimiser.
+ * is not timed.  A step is a whole meta-update: gradients, their sum, the optimiser.  Ranks share
+ * it as they share one of a run, and are told of its tasks as in a run.
  */
-#include "run/setup.h"
-#include "method/engine.h"
+#include "run/speed.h"
+#include "run/ranks_speed.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "base/threads.h"
 #include "method/lockstep.h"
-#include "task/bench.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -36,13 +36,6 @@ static void image_size(const char *dataset, int *side, int *channels)
     *side = colour ? 84 : 28;
     *channels = colour ? 3 : 1;
 }
-
-/* A meta-batch of random tasks: every image is a task's own. */
-struct load {
-    uint8_t *pixels;
-    int32_t *item, *label;
-    struct labelled_task *tasks;
-};
 
 static void load_make(struct load *l, int tasks, int ways, int support, int query, size_t image)
 {
@@ -81,33 +74,40 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int one_step(struct speed *s)
+{
+    int tasks = s->spec.meta_batch;
+    int err = ranks_speed_step(s->spec.ranks, &s->call, s->load.tasks, tasks);
+    s->steps++;
+    return err ? err : engine_step(s->engine, s->load.tasks, tasks);
+}
+
 /* The seconds a step takes in a round of `steps`, the device's last work included. */
-static int time_round(struct engine *e, const struct load *l, int tasks, int steps, double *each)
+static int time_round(struct speed *s, int steps, double *each)
 {
     double start = seconds_now();
     int err = 0;
     for (int i = 0; i < steps && !err; i++)
-        err = engine_step(e, l->tasks, tasks);
+        err = one_step(s);
     if (!err)
-        err = engine_wait(e);
+        err = engine_wait(s->engine);
     *each = (seconds_now() - start) / steps;
     return err;
 }
 
 /* The median time of a step, over rounds of about 5 ms: a GPU is kept at work, as
  * it is in training. */
-static int time_steps(struct engine *e, const struct load *l, int tasks, double seconds,
-                      double *median)
+static int time_steps(struct speed *s, double seconds, double *median)
 {
     enum { MOST = 100000, WARM = 3 };
     double *times = mem_array(MOST, sizeof *times), one = 1;
     int n = 0, err = 0;
     for (int i = 0; i < WARM && !err; i++) /* caches, and a GPU's recording */
-        err = time_round(e, l, tasks, 1, &one);
+        err = time_round(s, 1, &one);
     int steps = one < 5e-3 ? (int)(5e-3 / one) + 1 : 1;
     for (double start = seconds_now();
          !err && n < MOST && (n < 3 || seconds_now() - start < seconds); n++)
-        err = time_round(e, l, tasks, steps, &times[n]);
+        err = time_round(s, steps, &times[n]);
     qsort(times, (size_t)n, sizeof *times, by_value);
     *median = n ? times[n / 2] : 0;
     free(times);
@@ -117,20 +117,20 @@ static int time_steps(struct engine *e, const struct load *l, int tasks, double 
 /* ---- several runs side by side ---- */
 
 struct race {
-    const struct engine_spec *spec;
-    const struct load *load;
+    const struct speed *common; /* but for the engine */
+    struct engine_spec spec;    /* of every run */
     double seconds;
     pthread_barrier_t start; /* every run is open */
     double *tasks_per_s;     /* (runs) */
 };
 
-/* Steps until a time; how many.  A run is waited for as often as training does. */
-static int steps_until(const struct race *r, struct engine *e, double end, int *steps)
+/* Steps until a time.  A run is waited for as often as training does. */
+static int steps_until(struct speed *s, double end)
 {
     int err = 0;
     double each;
-    for (*steps = 0; !err && (*steps == 0 || seconds_now() < end); *steps += LEARNER_AHEAD)
-        err = time_round(e, r->load, r->spec->meta_batch, LEARNER_AHEAD, &each);
+    for (s->steps = 0; !err && (s->steps == 0 || seconds_now() < end);)
+        err = time_round(s, LEARNER_AHEAD, &each);
     return err;
 }
 
@@ -139,100 +139,162 @@ static int race_one(void *user, int run, int worker)
 {
     enum { WARM = 1 }; /* seconds */
     struct race *r = user;
-    struct engine *e = NULL;
-    int steps = 0;
+    struct speed own = {.spec = r->spec, .load = r->common->load};
     (void)worker;
-    int err = engine_open(&e, r->spec);
+    int err = engine_open(&own.engine, &own.spec);
     pthread_barrier_wait(&r->start);
     if (!err)
-        err = steps_until(r, e, seconds_now() + WARM, &steps);
+        err = steps_until(&own, seconds_now() + WARM);
     double start = seconds_now();
     if (!err)
-        err = steps_until(r, e, start + r->seconds, &steps);
-    r->tasks_per_s[run] = steps * r->spec->meta_batch / (seconds_now() - start);
-    engine_close(e);
+        err = steps_until(&own, start + r->seconds);
+    r->tasks_per_s[run] = (double)own.steps * own.spec.meta_batch / (seconds_now() - start);
+    engine_close(own.engine);
     return err;
 }
 
 /* The seconds in which `runs` runs together do one meta-batch. */
-static int time_runs(const struct engine_spec *spec, const struct load *load, int runs,
-                     int together, double seconds, double *step)
+static int time_runs(const struct speed *s, int runs, int together, double seconds, double *step)
 {
-    struct race r = {.load = load, .seconds = seconds};
+    struct race r = {.common = s, .spec = s->spec, .seconds = seconds};
     struct threads *threads = NULL;
-    struct engine_spec shared = *spec;
     double sum = 0;
-    r.spec = &shared;
     r.tasks_per_s = mem_array((size_t)runs, sizeof *r.tasks_per_s);
     pthread_barrier_init(&r.start, NULL, (unsigned)runs);
     int err = threads_open(&threads, runs);
     if (!err && together)
-        err = lockstep_set_open(&shared.lockstep_set, together);
+        err = lockstep_set_open(&r.spec.lockstep_set, together);
     if (!err)
         err = threads_run(threads, runs, race_one, &r);
     for (int i = 0; i < runs; i++)
         sum += r.tasks_per_s[i];
-    *step = sum > 0 ? spec->meta_batch / sum : 0;
+    *step = sum > 0 ? s->spec.meta_batch / sum : 0;
     threads_close(threads);
-    lockstep_set_close(shared.lockstep_set);
+    lockstep_set_close(r.spec.lockstep_set);
     pthread_barrier_destroy(&r.start);
     free(r.tasks_per_s);
     return err;
 }
 
-static int measure(const struct mete_speed_options *o, const struct bench *b, struct setup *s,
-                   struct mete_speed *out)
+/* ---- what is measured ---- */
+
+static int fill_spec(struct speed *s, const struct mete_speed_options *o)
 {
-    int side, channels, shots = s->task.shots ? s->task.shots : b->shots,
+    const struct bench *b = &s->bench;
+    int side, channels, shots = s->setup.task.shots ? s->setup.task.shots : b->shots,
                         query = o->query < 0 ? shots : o->query;
-    struct engine_spec spec;
-    struct engine *e = NULL;
-    struct load load = {0};
-    struct batch_shape shape = {1, b->ways * shots, b->ways * query};
-    int err = setup_engine(s, o->device, o->threads, &spec);
-    if (!err && o->together && (o->runs < 2 || !spec.kernels->batched))
-        err = fail(METE_EINVAL,
-                   "--together N is for several runs on a GPU; add --runs 8 --device cuda");
-    if (err)
-        return err;
     image_size(b->dataset, &side, &channels);
-    load_make(&load, spec.meta_batch, b->ways, shape.support, shape.query,
+    s->shape = (struct batch_shape){1, b->ways * shots, b->ways * query};
+    load_make(&s->load, s->spec.meta_batch, b->ways, s->shape.support, s->shape.query,
               (size_t)(side * side * channels));
-    spec.images =
-        (struct images){.data = load.pixels,
+    s->spec.images =
+        (struct images){.data = s->load.pixels,
                         .type = IMAGES_U8,
                         .h = side,
                         .w = side,
                         .c = channels,
                         .scale = 1.0f / 255,
-                        .items = (int64_t)spec.meta_batch * (shape.support + shape.query)};
-    spec.ways = b->ways;
-    spec.largest = shape;
+                        .items = (int64_t)s->spec.meta_batch * (s->shape.support + s->shape.query)};
+    s->spec.ways = b->ways;
+    s->spec.largest = s->shape;
+    return 0;
+}
+
+static int check_options(const struct speed *s, const struct mete_speed_options *o)
+{
+    if (o->together && (o->runs < 2 || !s->spec.kernels->batched))
+        return fail(METE_EINVAL,
+                    "--together N is for several runs on a GPU; add --runs 8 --device cuda");
+    if (o->runs > 1 && s->spec.ranks)
+        return fail(METE_EINVAL,
+                    "--runs %d: runs side by side are of one process, and ranks "
+                    "share one run: use one of the two",
+                    o->runs);
+    return 0;
+}
+
+int speed_open(struct speed *s, const struct mete_speed_options *o, struct ranks *ranks)
+{
+    int threads = ranks && !o->threads ? ranks_threads() : o->threads;
+    *s = (struct speed){0};
+    int err = bench_parse(&s->bench, o->bench);
+    if (!err && s->bench.ways == 0)
+        err = fail(METE_EINVAL, "%s: say how many ways, as in omniglot:5w-1s", o->bench);
+    if (!err)
+        err = setup_open(&s->setup, o->method, o->net, NULL);
+    if (!err)
+        err = param_set_all(&s->setup.set, o->set);
+    if (!err)
+        err = setup_engine(&s->setup, o->device, threads, &s->spec);
+    s->spec.ranks = ranks;
+    if (!err)
+        err = check_options(s, o);
+    return err ? err : fill_spec(s, o);
+}
+
+void speed_close(struct speed *s)
+{
+    engine_close(s->engine);
+    load_release(&s->load);
+    setup_close(&s->setup);
+    message_release(&s->call);
+}
+
+/* ---- the measurement ---- */
+
+static void fill_result(const struct speed *s, const struct mete_speed_options *o, double step,
+                        struct mete_speed *out)
+{
+    int runs = o->runs > 1 ? o->runs : 1;
+    out->device = s->spec.kernels->name;
+    out->threads = engine_workers(s->engine) * runs;
+    out->ranks = ranks_count(s->spec.ranks);
+    out->meta_batch = s->spec.meta_batch;
+    out->tasks_per_s = s->spec.meta_batch / step;
+    out->gflop_per_task = engine_flops(s->engine, &s->shape) / 1e9;
+    out->gflops = out->tasks_per_s * out->gflop_per_task;
+    out->fraction_of_peak =
+        out->peak_gflops > 0 ? out->gflops / (out->peak_gflops * out->threads * out->ranks) : 0;
+}
+
+/* With the others told, as ranks_speed_end tells them of the end. */
+static int measure(struct speed *s, const struct mete_speed_options *o, struct mete_speed *out)
+{
     size_t before = resident();
     double step = 1;
-    out->peak_gflops = kernels_cpu_roof(spec.kernels, 0.3) / 1e9;
-    err = engine_open(&e, &spec);
+    int err = engine_open(&s->engine, &s->spec);
+    err = ranks_speed_opened(s->spec.ranks, err);
+    if (err)
+        return err;
+    out->bytes_planned = engine_bytes_planned(s->engine);
+    if (o->planned)
+        o->planned(o->user, out->bytes_planned);
+    err = o->runs > 1 ? time_runs(s, o->runs, o->together, o->seconds, &step)
+                      : time_steps(s, o->seconds, &step);
     if (!err) {
-        out->bytes_planned = engine_bytes_planned(e);
-        if (o->planned)
-            o->planned(o->user, out->bytes_planned);
-        err = o->runs > 1 ? time_runs(&spec, &load, o->runs, o->together, o->seconds, &step)
-                          : time_steps(e, &load, spec.meta_batch, o->seconds, &step);
-    }
-    if (!err) {
-        out->device = spec.kernels->name;
-        out->threads = engine_workers(e) * (o->runs > 1 ? o->runs : 1);
-        out->meta_batch = spec.meta_batch;
-        out->tasks_per_s = spec.meta_batch / step;
-        out->gflop_per_task = engine_flops(e, &shape) / 1e9;
-        out->gflops = out->tasks_per_s * out->gflop_per_task;
-        out->fraction_of_peak =
-            out->peak_gflops > 0 ? out->gflops / (out->peak_gflops * out->threads) : 0;
+        fill_result(s, o, step, out);
         out->bytes_peak = resident() - before;
     }
-    engine_close(e);
-    load_release(&load);
     return err;
+}
+
+/* By all ranks, if there are others. */
+static int measure_all(struct speed *s, const struct mete_speed_options *o, struct mete_speed *out)
+{
+    struct ranks_sent all, most;
+    out->peak_gflops = kernels_cpu_roof(s->spec.kernels, 0.3) / 1e9;
+    int err = ranks_speed_begin(s->spec.ranks, o);
+    if (!err)
+        err = measure(s, o, out);
+    struct verdict first = verdict_of(err);
+    int ended = ranks_speed_end(s->spec.ranks, &all, &most);
+    if (err || ended)
+        return err ? verdict_fail(&first) : ended;
+    double steps = s->steps > 0 ? (double)s->steps : 1;
+    out->sent_bytes = (double)all.bytes / steps;
+    out->sent_messages = (double)all.messages / steps;
+    out->most_bytes = (double)most.bytes / steps;
+    return 0;
 }
 
 struct mete_speed_options mete_speed_defaults(void)
@@ -249,23 +311,16 @@ int mete_speed(const struct mete_speed_options *given, struct mete_speed *out)
 {
     NUMBER_LOCALE;
     struct mete_speed_options own, *o = &own;
-    struct setup s;
-    struct bench b;
+    struct speed s = {0};
     struct mete_speed result = {0};
     int err = options_take(o, sizeof own, given, "mete_speed_options");
+    if (!err && !out)
+        err = fail(METE_EINVAL, "there is nowhere to put speed");
     if (!err)
-        err = out ? bench_parse(&b, o->bench) : fail(METE_EINVAL, "there is nowhere to put speed");
-    if (!err && b.ways == 0)
-        err = fail(METE_EINVAL, "%s: say how many ways, as in omniglot:5w-1s", o->bench);
-    if (err)
-        return err;
-    err = setup_open(&s, o->method, o->net, NULL);
-    if (err)
-        return err;
-    err = param_set_all(&s.set, o->set);
+        err = speed_open(&s, o, ranks_world());
     if (!err)
-        err = measure(o, &b, &s, &result);
-    setup_close(&s);
+        err = measure_all(&s, o, &result);
+    speed_close(&s);
     if (!err)
         *out = result;
     return err;

@@ -35,6 +35,17 @@ ok "eval over ranks" mpi_run 2 "$METE" eval "$tmp/one/best.safetensors" --set te
 cp "$tmp/out" "$tmp/shared"
 ok "says the same" cmp "$tmp/shared" "$tmp/alone"
 ok "the environment says how many" test "$(grep -c '"ranks"' "$tmp/one/env.json")" = 0
+# the gradient of a step goes there and back
+field() { sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$tmp/out"; }
+ok "speed over ranks" mpi_run 2 "$METE" speed --method protonet --set net.filters=16 --set meta_batch=4 --seconds 0.1 --json
+same "it says how many" 2 "$(field ranks)"
+sent=$(field sent_bytes) most=$(field most_bytes)
+gradient=$((4 * (9 * 16 + 3 * 9 * 16 * 16 + 4 * 3 * 16)))
+ok "a gradient goes there and back: $sent of 2 x $gradient bytes" \
+    awk "BEGIN { x = $sent - 2 * $gradient; exit !(0 < x && x < 4000) }"
+ok "each way by another" awk "BEGIN { exit !(0 < $most && $most < 0.7 * $sent) }"
+of_both() { mpi_run 2 "$METE" speed --runs 2 2>&1 | grep "^mete: "; }
+ok "runs side by side, over ranks, are refused" grep -q "use one of the two" <(of_both)
 said() { # TEXT COMMAND...: it fails with 1 and says TEXT
     local text=$1
     shift

@@ -121,6 +121,49 @@ TEST(ranks_that_compute_otherwise_are_refused)
     CHECK_EQ(job_end(), 3 * 99); /* all of them see it */
 }
 
+/* Rank i's part: i numbers, none of rank 0 and of every third. */
+static size_t parts_of(size_t *at, int ranks)
+{
+    size_t sum = 0;
+    for (int i = 0; i < ranks; i++) {
+        at[i] = sum * sizeof(int32_t);
+        sum += i % 3 ? (size_t)i : 0;
+    }
+    at[ranks] = sum * sizeof(int32_t);
+    return sum;
+}
+
+static int give_part(struct ranks *world)
+{
+    size_t at[JOB_MOST + 1], sum = parts_of(at, ranks_count(world));
+    int32_t *data = mem_array(sum + 1, sizeof *data);
+    int me = ranks_me(world);
+    for (size_t i = at[me] / sizeof *data; i < at[me + 1] / sizeof *data; i++)
+        data[i] = (int32_t)(100 * me + (int)i);
+    struct ranks_sent before = ranks_sent();
+    int err = ranks_gather_parts(world, data, at);
+    struct ranks_sent after = ranks_sent();
+    free(data);
+    /* its own, and those of the ranks behind it */
+    bool more = after.bytes - before.bytes >= (int64_t)(at[me + 1] - at[me]);
+    return err || !more || after.messages - before.messages > 1;
+}
+
+TEST(parts_are_put_together_at_the_root)
+{
+    for (int ranks = 2; ranks <= JOB_MOST; ranks++) {
+        size_t at[JOB_MOST + 1], sum = parts_of(at, ranks);
+        int32_t *data = mem_array(sum + 1, sizeof *data);
+        CHECK_OK(job_start(ranks, -1, give_part));
+        CHECK_OK(ranks_gather_parts(ranks_world(), data, at));
+        CHECK_EQ(job_end(), 0);
+        for (int rank = 0; rank < ranks; rank++)
+            for (size_t i = at[rank] / sizeof *data; i < at[rank + 1] / sizeof *data; i++)
+                CHECK_EQ(data[i], 100 * rank + (int)i);
+        free(data);
+    }
+}
+
 /* ---- the tree of sums ---- */
 
 enum { GROUPS = 64, LEN = 3 };
@@ -207,6 +250,6 @@ TEST(every_group_and_every_task_has_one_owner)
 TESTS(T(a_message_gives_back_what_was_put),
       T(broadcasts_reach_all_and_the_first_failure_has_its_rank),
       T(a_silent_rank_is_given_up_by_name), T(a_rank_that_is_gone_is_noticed),
-      T(ranks_that_compute_otherwise_are_refused),
+      T(ranks_that_compute_otherwise_are_refused), T(parts_are_put_together_at_the_root),
       T(a_sum_does_not_depend_on_how_many_ranks_make_it),
       T(every_group_and_every_task_has_one_owner))
