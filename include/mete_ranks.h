@@ -36,6 +36,9 @@ struct mete_transport {
     int (*done)(void *user, struct mete_request *r, int32_t *done);
     /* The job goes on if this rank dies, or does not; may be NULL. */
     void (*goes_on)(void *user, int32_t goes_on);
+    /* Ends a receive that is not waited for any more: nothing may be written to its data later.
+     * May be NULL. */
+    void (*forget)(void *user, struct mete_request *r);
 };
 
 /* Every rank calls it, before anything else; copies *t.  Ranks of another build, instruction set

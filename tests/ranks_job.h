@@ -65,6 +65,14 @@ static int job_receive(void *user, int32_t from, void *data, size_t bytes, struc
     return job_begin(from, data, bytes, r, 0);
 }
 
+static int job_forgotten; /* receives that were given up */
+static void job_forget(void *user, struct mete_request *r)
+{
+    (void)user;
+    (void)r;
+    job_forgotten++;
+}
+
 /* Becomes a rank; the third trait of rank `other` differs. */
 static int job_enter(int rank, int other)
 {
@@ -78,7 +86,8 @@ static int job_enter(int rank, int other)
                                .of_host = the_job.ranks,
                                .send = job_send,
                                .receive = job_receive,
-                               .done = job_done};
+                               .done = job_done,
+                               .forget = job_forget};
     the_job.me = rank;
     for (int a = 0; a < the_job.ranks; a++)
         for (int b = 0; b < the_job.ranks; b++)

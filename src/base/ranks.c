@@ -214,6 +214,16 @@ static int wait_done(struct mete_request *q, int rank, enum ranks_wait how)
     return failed ? give_up(rank, "cannot be reached") : 0;
 }
 
+/* Who was given up may speak again while the job goes on, and its words must not land in memory
+ * that is somebody else's by then. */
+static void forget(struct mete_request *q)
+{
+    pthread_mutex_lock(&job.lock);
+    if (job.via.forget)
+        job.via.forget(job.via.user, q);
+    pthread_mutex_unlock(&job.lock);
+}
+
 static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool sends,
                     enum ranks_wait how)
 {
@@ -230,6 +240,8 @@ static int transfer(struct ranks *r, int peer, char *data, size_t bytes, bool se
         job.sent.messages += sends;
         pthread_mutex_unlock(&job.lock);
         int err = failed ? give_up(rank, "cannot be reached") : wait_done(&q, rank, how);
+        if (err && !failed && !sends)
+            forget(&q);
         if (err)
             return err;
         how = RANKS_ANSWER; /* it has begun to speak */
@@ -401,7 +413,8 @@ int ranks_open(const struct mete_transport *t, const char *const what[RANKS_TRAI
                const char *const trait[RANKS_TRAITS])
 {
     struct ranks *world = &job.world;
-    job.via = *t;
+    job.via = (struct mete_transport){0};
+    memcpy(&job.via, t, t->size < sizeof *t ? t->size : sizeof *t); /* an older one is shorter */
     *world = (struct ranks){0, t->ranks, t->rank};
     job.spins = t->of_host <= cores_allowed() ? 2000 : 0;
     free(job.hello); /* of an earlier job */

@@ -142,6 +142,23 @@ static int mpi_done(void *user, struct mete_request *r, int32_t *done)
     return err;
 }
 
+/* A message that has begun to come cannot be stopped, only waited for. */
+static void mpi_forget(void *user, struct mete_request *r)
+{
+    enum { TRIES = 100 };
+    MPI_Request q;
+    int flag = 0;
+    (void)user;
+    memcpy(&q, r->at, sizeof q);
+    if (q == MPI_REQUEST_NULL || MPI_Cancel(&q))
+        return;
+    for (int i = 0; i < TRIES && !flag; i++) {
+        if (MPI_Test(&q, &flag, MPI_STATUS_IGNORE))
+            return;
+        usleep(1000);
+    }
+}
+
 static void mpi_goes_on(void *user, int32_t goes_on)
 {
     (void)user;
@@ -157,6 +174,10 @@ int job_mpi_open(struct mete_transport *out)
         return EXIT_FAILED;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given))
         return EXIT_FAILED;
+    if (given < MPI_THREAD_SERIALIZED) {
+        fprintf(stderr, "mete: %s was built without threads\n", job_mpi_name());
+        exit(EXIT_FAILED);
+    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -177,7 +198,8 @@ int job_mpi_open(struct mete_transport *out)
                                    .send = mpi_send,
                                    .receive = mpi_receive,
                                    .done = mpi_done,
-                                   .goes_on = mpi_goes_on};
+                                   .goes_on = mpi_goes_on,
+                                   .forget = mpi_forget};
     return 0;
 }
 

@@ -89,7 +89,9 @@ TEST(a_silent_rank_is_given_up_by_name)
 {
     CHECK_OK(job_start(3, -1, sleep_and_answer));
     ranks_set_timeout(0.2);
+    job_forgotten = 0;
     CHECK_EQ(ranks_gather_verdicts(ranks_world(), 0), METE_EIO);
+    CHECK_EQ(job_forgotten, 1); /* what it says later is not heard */
     CHECK_HAS(mete_errmsg(), "rank 2 on ");
     CHECK_HAS(mete_errmsg(), "has not been heard of for");
     CHECK(ranks_lost());
