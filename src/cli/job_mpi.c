@@ -49,7 +49,8 @@ static volatile pid_t child;
 
 static void pass_on(int signal_number)
 {
-    kill(child, signal_number);
+    if (child > 0)
+        kill(child, signal_number);
 }
 
 static void on_alarm(int signal_number)
@@ -90,6 +91,7 @@ _Noreturn static void watch(void)
     int how;
     while (waitpid(child, &how, 0) != child)
         ;
+    child = 0; /* its number may be another's soon */
     end_as(how);
 }
 
@@ -220,6 +222,8 @@ void job_mpi_close(int status, bool lost)
     last_status = status;
     signal(SIGALRM, end_now);
     alarm(lost ? ABORT_SECONDS : FINALIZE_SECONDS);
+    if (lost && guarded->goes_on)
+        _exit(status); /* without this rank, which was given up */
     if (lost)
         MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();

@@ -49,7 +49,9 @@ static void exchange(struct runner *w, const struct message *m)
 
 static int stop_asked(const struct runner *w)
 {
-    return w->lost        ? fail(METE_EIO, "the first rank does not answer")
+    char name[160];
+    return w->lost ? fail(METE_EIO, "%s hears no more of the first rank, and makes no more runs",
+                          ranks_name(ranks_world(), ranks_me(ranks_world()), name))
            : w->answer[0] ? fail(METE_ESTOPPED, "stopped")
                           : 0;
 }
@@ -205,6 +207,11 @@ static int check_content(const struct runner *w, const struct settings *s)
     for (int i = 0; i < s->n; i++)
         set[i] = mem_print("%s=%s", s->at[i].key, s->at[i].value);
     int err = config_resolve(&here, (const char *const *)set, &rules);
+    struct verdict why = verdict_of(err);
+    if (err)
+        err =
+            fail(METE_EDEVICE, "%s holds something else than on the first rank, or is missing (%s)",
+                 settings_get(s, "bench"), why.sentence);
     for (int i = 0; i < s->n; i++)
         free(set[i]);
     free(set);
@@ -245,7 +252,8 @@ int ranks_teams_serve(struct message *m, struct shelf *shelf, ranks_kind_fn *fin
     ranks_goes_on(first > 0);          /* the team of rank 0 ends with the job */
     ranks_gather_verdicts(world, err); /* rank 0 says it, and lets all go */
     err = me == first ? lead(&w) : follow(&w);
-    ranks_goes_on(false);
+    if (!err) /* else the others may go on without this rank */
+        ranks_goes_on(false);
     ranks_close(w.team);
     pthread_mutex_destroy(&w.lock);
     return err;
