@@ -103,9 +103,9 @@ int teams_open(struct sweep_teams **out, const struct teams_spec *spec)
     free(sign);
     free(folder);
     ranks_goes_on(true);
-    *out = t;
     if (err)
         teams_close(t);
+    *out = err ? NULL : t;
     return err;
 }
 

@@ -62,6 +62,28 @@ WRAP
 chmod +x "$tmp/other"
 said "has another instruction set than rank 0" mpi_run 2 "$tmp/other" "$METE" train glyphs:5w-1s@200 $small -o "$tmp/x"
 
+# another data set on rank 1, in one run, a study and a suite
+cat >"$tmp/its_own" <<WRAP
+#!/usr/bin/env bash
+export METE_DATA=$tmp/data\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
+exec "\$@"
+WRAP
+chmod +x "$tmp/its_own"
+for rank in 0 1; do
+    awk -v s=$rank 'BEGIN { print "a,b,y"; for (i = 0; i < 800; i++) print i % 7 + s "," i % 11 ",c" i % 80 }' >"$tmp/rows.csv"
+    ok "rows of rank $rank" "$METE" data import table "$tmp/rows.csv" --label y -o "$tmp/data$rank/rows"
+done
+other="holds something else than on the first rank"
+small_net="--method protonet --net mlp --set train.steps=3"
+said "$other" mpi_run 2 "$tmp/its_own" "$METE" train rows:5w-1s@100 $small_net -o "$tmp/x"
+said "$other" mpi_run 2 "$tmp/its_own" "$METE" stability rows:5w-1s --tasks 6 --fresh 6 --removals 2 $small_net
+cat >"$tmp/rows.yaml" <<YAML
+name: rows
+base: {train.steps: 3, net: mlp}
+axes: {bench: ["rows:5w-1s@100"], method: [protonet]}
+YAML
+said "$other" mpi_run 2 "$tmp/its_own" "$METE" run "$tmp/rows.yaml" --db "$tmp/rows.db"
+
 # a study, whose models are trained by all
 study="glyphs:5w-1s --tasks 6 --fresh 10 --removals 4 --method reptile --set net.filters=4 --set train.steps=6 --threads 1"
 ok "a study" "$METE" stability $study --json
