@@ -56,6 +56,9 @@ int kernels_find(const struct kernels **out, const char *name)
         *out = k;
         return 0;
     }
+    if (strcmp(name, "cuda") == 0)
+        return fail(METE_EDEVICE, "this mete was built without CUDA; build it with -DMETE_CUDA=ON, "
+                                  "or leave out --device cuda");
     const char *names[16] = {"cpu"};
     int n = 1;
     for (int i = 0; kernels_at(i) && n < 16; i++)

@@ -36,6 +36,9 @@ refuses "too many words" 2 "eval takes MODEL [BENCH], got 3 arguments" "$METE" e
 refuses "words where none are taken" 2 "speed takes options only, got 'glyphs'" "$METE" speed glyphs
 refuses "part of the name of a plug-in" 2 "did you mean 'protonet'" "$METE" show proto
 refuses "a plug-in in capitals" 2 "did you mean 'maml'" "$METE" show MAML
+if ! "$METE" list devices | grep -q '^cuda'; then
+    refuses "a GPU without CUDA" 1 "this mete was built without CUDA" "$METE" train glyphs:5w-1s@500 --device cuda -o "$tmp/no"
+fi
 refuses "a device" 2 "no device or kernel set named 'portble'; did you mean 'portable'?" "$METE" train glyphs:5w-1s@500 --device portble -o "$tmp/no"
 mkdir -p "$tmp/sets/people" && touch "$tmp/sets/people/meta.json"
 for wrong in "glyhs:5w-1s@500 glyphs" "peple:5w-1s@500 people"; do
