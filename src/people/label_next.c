@@ -51,15 +51,15 @@ static int check_old(const char *path, const struct people *p)
 {
     struct given_list g = {0};
     struct stat st;
-    int err = 0;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return 0;
-    (void)answers_read_csv(&g, p,
-                           path); /* of any other file there are none, or those up to there */
+    int err = answers_read_csv(&g, p, path);
+    if (err != METE_EIO && err != METE_ENOMEM)
+        err = 0; /* some other file has none, or those up to what is wrong in it */
     for (int i = 0; i < g.n && !err; i++)
         if (!is_taken(p->answers, &g.at[i]))
             err = fail(METE_EINVAL,
-                       "%s:%" PRId64 ": has an answer that was not imported; 'mete label import' "
+                       "%s:%" PRId64 ": an answer that was not imported; 'mete label import' "
                        "takes it, or give the questions another name",
                        path, g.at[i].line);
     given_release(&g);

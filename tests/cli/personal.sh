@@ -63,7 +63,7 @@ refuses "a budget without end" 2 "--budget: expected" "$METE" label status data/
 refuses "a file without labels" 1 "no column 'item'" "$METE" label import data/people people.csv.truth
 same "and nothing was taken" no "$([ -s data/people/answers.log ] && echo yes || echo no)"
 cp answers.csv before
-refuses "questions over answers that nobody took" 2 "answers.csv:2: has an answer that was not imported" \
+refuses "questions over answers that nobody took" 2 "answers.csv:2: an answer that was not imported" \
     "$METE" label next data/people --user p001 -o answers.csv
 ok "which are still there" cmp before answers.csv
 ok "a budget" "$METE" label status data/people --budget 500
