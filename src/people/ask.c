@@ -108,7 +108,9 @@ int ask_people(const struct people *p, int person, int most, int64_t all, uint64
         wanted += s[i].want;
         a.done += s[i].open == 0;
     }
-    if (wanted > all)
+    if (wanted > all && n == 1)
+        s[0].want = (int)all; /* there is nothing to share out */
+    else if (wanted > all)
         err = share_out(p, s, n, most, all);
     for (int i = 0; i < n && !err; i++)
         if (s[i].want)

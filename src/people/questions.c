@@ -270,8 +270,13 @@ int questions_doubt(struct questions *q, const struct pool *pool, double *out)
 {
     if (q->fitted.model)
         return doubt_of_model(q, pool, out);
-    float *x = raw_of(q, pool);
-    *out = cold_doubt(pool, x, q->raw.features);
+    int *place;
+    struct pool part = thin(pool, 0, 0, &place); /* every open item is compared with every known */
+    float *x = raw_of(q, &part);
+    *out = cold_doubt(&part, x, q->raw.features);
+    free(part.item);
+    free(part.known);
+    free(place);
     free(x);
     return 0;
 }
