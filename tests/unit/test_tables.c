@@ -17,6 +17,7 @@ TESTS(T(without_sqlite_the_package_is_named))
 #include "files.h"
 #include "fixture.h"
 #include "base/json.h"
+#include "report/drawn.h"
 #include "report/table.h"
 #include "store/store_sql.h"
 
@@ -227,10 +228,38 @@ TEST(asking_wrongly_is_refused)
     CHECK_EQ(mete_results(&o, &text), METE_EIO);
 }
 
+/* Where suites ask for figures alone, or there is none, Table 1 is made all the same; and not
+ * beside a table that was asked for. */
+TEST(without_a_table_there_is_one_of_all_runs)
+{
+    static const char *const kept[] = {"1", "kind = 'figure'", "0"};
+    static const int n[] = {3, 3, 1};
+    for (int i = 0; i < 3; i++) {
+        struct store *s = NULL;
+        struct fixture *f = mem_alloc(sizeof *f);
+        struct drawn_list d;
+        char sql[96], name[16];
+        snprintf(name, sizeof name, "drawn-%d.db", i);
+        snprintf(sql, sizeof sql, "DELETE FROM drawings WHERE NOT (%s)", kept[i]);
+        fixture_add(f, "omniglot", 5, 1, 30, "maml", "random", 1);
+        CHECK_OK(store_open(&s, scratch(name), STORE_WRITE));
+        CHECK_OK(fixture_plan(s, f));
+        CHECK_OK(sql_exec(s, sql, "taking drawings out of"));
+        CHECK_OK(drawn_read(&d, s, NULL));
+        CHECK_EQ(d.n, n[i]);
+        CHECK_EQ(d.at[0].figure, i == 1); /* tables that were asked for come first */
+        CHECK_STR(d.at[i == 1 ? 2 : 0].rows, "dataset,ways,test_shots,budget");
+        drawn_release(&d);
+        store_close(s);
+        free(f);
+    }
+}
+
 TESTS(T(the_papers_numbers_are_those_of_the_reference_page),
       T(tables_2_and_3_of_the_paper_have_intervals),
       T(a_cell_is_the_variant_with_the_best_validation_accuracy),
       T(what_belongs_to_the_test_is_never_chosen), T(the_text_shows_intervals_paper_and_batch_norm),
       T(csv_has_a_line_for_every_variant_and_test), T(json_reads_back),
-      T(latex_and_markdown_have_the_same_numbers), T(asking_wrongly_is_refused))
+      T(latex_and_markdown_have_the_same_numbers), T(asking_wrongly_is_refused),
+      T(without_a_table_there_is_one_of_all_runs))
 #endif

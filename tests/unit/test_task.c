@@ -331,6 +331,20 @@ TEST(shots_are_a_cap_for_users)
     for (int i = 0; i < task.n_pool; i++)
         present += seen[hidden_label(&task, task.pool[i])]++ < 2;
     CHECK_EQ(task.labels, present);
+    /* nor does it count what a task before it left behind its pool: here an item of a class that
+     * the pool has too few of */
+    int rare = 0, planted = 0;
+    while (rare < 9 && seen[rare] >= 2)
+        rare++;
+    CHECK(seen[rare] < 2);
+    int32_t item = 0, *end = task.pool + task.n_pool;
+    while (hidden_label(&task, item) != rare)
+        item++;
+    for (; end < task.classes + task.room; planted++)
+        *end++ = item;
+    CHECK(planted > 0);
+    CHECK_OK(task_draw(t, SPLIT_TRAIN, 0, &task));
+    CHECK_EQ(task.labels, present);
     task_release(&task);
     tasks_close(t);
     dataset_close(d);
