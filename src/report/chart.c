@@ -647,10 +647,15 @@ static void draw_panel(struct text *out, const struct chart *c, const struct cha
 
 static const struct chart_row *first_of(const struct chart_rows *rows, const char *line)
 {
-    int i = 0;
-    while (strcmp(rows->at[i].line, line) != 0 || (rows->at[i].of == OF_SEED && i + 1 < rows->n))
-        i++;
-    return &rows->at[i];
+    const struct chart_row *seed = NULL;
+    for (int i = 0; i < rows->n; i++) {
+        if (strcmp(rows->at[i].line, line) != 0)
+            continue;
+        if (rows->at[i].of != OF_SEED)
+            return &rows->at[i];
+        seed = seed ? seed : &rows->at[i];
+    }
+    return seed;
 }
 
 static void legend_item(struct text *out, const struct chart *c, struct style *s,

@@ -23,7 +23,7 @@ static const char curves_sql[] =
     "SELECT " PLAN_TITLE " AS panel, CASE WHEN kind = 'run' THEN line || ', run' WHEN trusted THEN"
     " line || ', expected' ELSE line || ', a guess' END AS line, line AS colour,"
     " CASE WHEN kind = 'run' THEN 'run' WHEN trusted THEN '' ELSE 'guess' END AS dash,"
-    " printf('%.0f of %.1f labels each', people, each) AS note,"
+    " printf('%.0f of %.1f labels each', people, each) AS note, kind = 'run' AS seed,"
     " labels AS x, 100 * max(accuracy) AS y, 100 * low AS lo, 100 * high AS hi"
     " FROM plan_points JOIN plans USING (plan) WHERE kind IN ('run', 'curve')"
     " GROUP BY plan, kind, plan_points.line, trusted, labels ORDER BY plans.rowid DESC, kind, 2, "
@@ -172,8 +172,9 @@ static int draw_map(struct page *p, const char *plan)
         "<figure>\n<figcaption><h3>People, or labels each?</h3><p>Expected accuracy by colour, "
         "from "
         "%.1f %% (pale) to %.1f %%; a dashed line joins what costs the same.</p></figcaption>\n"
-        "<div class=\"panels p1\"><div class=\"panel\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
-        "aria-label=\"accuracy by people and labels each\">\n",
+        "<div class=\"panels p1\"><div class=\"panel\" style=\"overflow-x:auto\"><svg "
+        "viewBox=\"0 0 %d %d\" style=\"min-width:36rem\" role=\"img\" aria-label=\"accuracy by "
+        "people and labels each\">\n",
         100 * m.least, 100 * m.most, MAP_WIDTH, MAP_HEIGHT);
     draw_cells(&p->html, &m);
     for (int i = 0; i < 3; i++)
