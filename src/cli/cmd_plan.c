@@ -5,8 +5,10 @@
 #include "progress.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct values {
     const char *target, *page, *price, *methods, *db, *net, *device;
@@ -65,6 +67,19 @@ static int read_target(const char *text, double *out)
     return 0;
 }
 
+/* Before the minutes of a plan, rather than after them. */
+static int check_page(const char *page)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", page);
+    char *end = strrchr(folder, '/');
+    if (end)
+        end[end == folder] = '\0';
+    bool fine =
+        access(page, F_OK) == 0 ? access(page, W_OK) == 0 : access(end ? folder : ".", W_OK) == 0;
+    return fine ? 0 : cli_usage("-o %s: cannot be written", page);
+}
+
 /* "plan", or "plan eval" with so many seeds of the grid. */
 static void say_before(void *user, double seconds, int32_t steps)
 {
@@ -84,6 +99,8 @@ static int work(const struct command *self, int argc, char **argv, bool eval)
     int err = cli_options(self, argc, argv, &v, &words);
     if (!err)
         err = read_target(v.target, &target);
+    if (!err && v.page)
+        err = check_page(v.page);
     if (err)
         return err;
     struct mete_plan_options o = {.size = sizeof o,
