@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWS = 200, POINTS_MAX = 64, TRUSTED_TIMES = 4 };
+enum { DRAWS = 200, POINTS_MAX = 64, TRUSTED_TIMES = 4, KINDS_LEAST = 3 };
 
 static void weak(struct answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void weak(struct answer *a, const char *fmt, ...)
@@ -66,13 +66,26 @@ static double spread_of_people(const struct trial *t)
     return t->n_person > 1 ? s.sd : 0.1;
 }
 
+/* Tasks of few classes share them.  Beyond what a query of so many items makes uncertain, tasks
+ * differ by their classes and by their supports; half of it is taken for classes, which are drawn
+ * anew for validation and for tests. */
+static double spread_of_classes(const struct situation *s, const struct trial *t)
+{
+    if (s->users || s->groups[0] < 1 || s->groups[1] < 1)
+        return 0;
+    double spread = spread_of_people(t), query = (double)s->bench.ways * s->query;
+    double tasks = spread * spread - t->accuracy * (1 - t->accuracy) / query;
+    return sqrt(0.5 * fmax(tasks, 0) * s->bench.ways * (1.0 / s->groups[0] + 1.0 / s->groups[1]));
+}
+
 /* The deviation of runs that differ in their seed alone; by four degrees of freedom it is drawn to
- * one point and half of what so few people make the mean uncertain: all runs are of the same ones.
- */
+ * what such runs had in docs/plan.md, and to half of what so few people make the mean uncertain:
+ * all runs are of the same ones. */
 static double noise_of_runs(const struct race *r, const struct trial *arm)
 {
     double people = 0.5 * spread_of_people(arm) / sqrt(arm->n_person);
-    double squares = 4 * (0.01 * 0.01 + people * people);
+    double runs = plan_recipes[arm->recipe].fixed ? 0.005 : 0.025;
+    double squares = 4 * (runs * runs + people * people);
     int df = 4;
     for (int i = 0; i < r->made; i++)
         for (int j = 0; j < i; j++) {
@@ -103,6 +116,19 @@ static void gather(struct cloud *p, const struct race *r, const struct trial *ar
     }
 }
 
+/* Different numbers of people and labels each among the points. */
+static int kinds_of_points(const struct cloud *p)
+{
+    int kinds = 0;
+    for (int i = 0; i < p->n; i++) {
+        bool seen = false;
+        for (int j = 0; j < i; j++)
+            seen |= p->at[j].n == p->at[i].n && p->at[j].m == p->at[i].m;
+        kinds += !seen;
+    }
+    return kinds;
+}
+
 /* ---- how to spend a budget along a curve ---- */
 
 static double best_error(const struct situation *s, const struct curve *c, double labels,
@@ -122,6 +148,11 @@ static double best_error(const struct situation *s, const struct curve *c, doubl
                 (struct amount){(int64_t)(n * each + 0.5), (int64_t)n, s->each[e], 0, 0, 0, true};
     }
     return isinf(least) ? NAN : least;
+}
+
+static double clamp(double x)
+{
+    return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
 /* ---- drawing again ---- */
@@ -159,6 +190,7 @@ static void draw_once(const struct answer *a, const struct cloud *p, struct rng 
     struct curve_point at[POINTS_MAX];
     struct curve c;
     double measured = 0, tested = spread_of_people(&a->best) / sqrt(a->s->tested);
+    double classes = spread_of_classes(a->s, &a->best);
     int whole = 0;
     for (int i = 0; i < n; i++)
         people[i] = (int)rng_below(rng, (uint32_t)n);
@@ -172,15 +204,10 @@ static void draw_once(const struct answer *a, const struct cloud *p, struct rng 
         }
     }
     curve_fit(&c, at, p->n, p->heldout);
-    double later = p->sd * rng_normal(rng) + tested * rng_normal(rng);
+    double later = p->sd * rng_normal(rng) + tested * rng_normal(rng) + classes * rng_normal(rng);
     for (int b = 0; b < BUDGETS; b++)
         out[b] = 1 - error_at(a, &c, &a->at[b], measured / whole) + later;
     free(people);
-}
-
-static double clamp(double x)
-{
-    return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
 static void draw_intervals(struct answer *a, const struct race *r, const struct cloud *p)
@@ -193,10 +220,16 @@ static void draw_intervals(struct answer *a, const struct race *r, const struct 
         for (int b = 0; b < BUDGETS; b++)
             d->at[b][i] = out[b];
     }
+    /* Few people drawn again differ less than others would: as Student's t beside the normal. */
+    double n = a->best.n_person, wide = 1;
+    if (n > 1)
+        wide = student_quantile(0.95, n - 1) / student_quantile(0.95, 1e6) * sqrt(n / (n - 1));
     for (int b = 0; b < BUDGETS; b++) {
+        /* What is drawn has the noise twice, so that a curve's bounds move its middle. */
         qsort(d->at[b], DRAWS, sizeof *d->at[b], ascending);
-        a->at[b].lo = clamp(sorted_quantile(d->at[b], DRAWS, 0.05));
-        a->at[b].hi = clamp(sorted_quantile(d->at[b], DRAWS, 0.95));
+        double middle = sorted_quantile(d->at[b], DRAWS, 0.5), at = a->at[b].accuracy;
+        a->at[b].lo = clamp(at - wide * (middle - sorted_quantile(d->at[b], DRAWS, 0.05)));
+        a->at[b].hi = clamp(at + wide * (sorted_quantile(d->at[b], DRAWS, 0.95) - middle));
     }
     free(d);
 }
@@ -221,9 +254,10 @@ static void predict_budgets(struct answer *a, const struct race *r, const struct
 {
     static const double times[BUDGETS] = {0.1, 0.25, 0.5, 1, 2, 4, 7, 10};
     double measured = 1 - race_mean(r, &a->best, NULL);
+    double luck = race_standing(r, &a->best) - race_mean(r, &a->best, NULL);
     for (int b = 0; b < BUDGETS; b++) {
         spend(a, c, times[b] * (double)a->s->labels, &a->at[b]);
-        a->at[b].accuracy = 1 - error_at(a, c, &a->at[b], measured);
+        a->at[b].accuracy = clamp(1 - error_at(a, c, &a->at[b], measured) + luck);
     }
     draw_intervals(a, r, p);
     a->amount = a->at[ONCE];
@@ -381,6 +415,10 @@ int answer_make(struct answer *a, const struct race *r, int best, int second)
     gather(&p, r, &a->best);
     curve_fit(&c, p.at, p.n, p.heldout);
     a->odd = curve_odd(&c, p.at, p.n, why, sizeof why);
+    if (!a->odd && kinds_of_points(&p) < KINDS_LEAST) {
+        a->odd = true;
+        snprintf(why, sizeof why, "its runs differ too little in people and labels each");
+    }
     a->curve = c;
     predict_budgets(a, r, &p, &c);
     find_target(a, &c);

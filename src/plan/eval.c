@@ -26,7 +26,7 @@ struct verdict_of_plan {
     double regret, half; /* of 95 %, over test people */
     bool holds;          /* the interval that was predicted */
     int cells;
-    double share; /* of the grid's seconds that the plan took */
+    double share, share_seconds; /* of the grid's work, and of its seconds, that the plan took */
     struct advice {
         const char *name;
         int each;           /* a level; -1: by validation among the paper's shots */
@@ -219,16 +219,16 @@ static char *verdict_text(const struct verdict_of_plan *v, const struct answer *
                    100 * v->advice[k].with_method);
     text_print(&out,
                "\n%d cells.  Predicted %.1f %%, 90 %% interval %.1f to %.1f %%: %s.  The plan's "
-               "runs took %.0f %% of the grid's time.\n",
+               "runs took %.0f %% of the grid's work, and %.0f %% of its time.\n",
                v->cells, 100 * a->amount.accuracy, 100 * a->amount.lo, 100 * a->amount.hi,
-               v->holds ? "it holds" : "it does not hold", 100 * v->share);
+               v->holds ? "it holds" : "it does not hold", 100 * v->share, 100 * v->share_seconds);
     free(best);
     free(plan);
     return text_take(&out);
 }
 
-/* Every cell, once. */
-static void put_grid(struct jsonw *w, const struct race *g)
+/* Every cell, once; `half` of its distance from the best. */
+static void put_grid(struct jsonw *w, const struct race *g, const struct trial *best)
 {
     jsonw_array(w, "grid");
     for (int i = 0; i < g->made; i++) {
@@ -240,7 +240,12 @@ static void put_grid(struct jsonw *w, const struct race *g)
         jsonw_int(w, "variant", plan_recipes[t->recipe].variant);
         jsonw_string(w, "strategy", strategy_names[t->strategy]);
         jsonw_int(w, "each", g->s->each[t->each]);
+        jsonw_array(w, "settings");
+        for (int k = 0; k < PLAN_SETTINGS_MAX && plan_recipes[t->recipe].set[k]; k++)
+            jsonw_string(w, NULL, plan_recipes[t->recipe].set[k]);
+        jsonw_close(w);
         jsonw_real(w, "accuracy", race_mean(g, t, NULL));
+        jsonw_real(w, "half", t == best ? 0 : 1.96 * race_margin(g, best, t).se);
         jsonw_close(w);
     }
     jsonw_close(w);
@@ -266,9 +271,10 @@ static char *verdict_json(const struct verdict_of_plan *v, const struct answer *
     jsonw_real(&w, "high", a->amount.hi);
     jsonw_bool(&w, "holds", v->holds);
     jsonw_real(&w, "share", v->share);
+    jsonw_real(&w, "share_seconds", v->share_seconds);
     jsonw_int(&w, "ways", a->s->users ? a->s->data->classes : a->s->bench.ways);
     jsonw_bool(&w, "users", a->s->users);
-    put_grid(&w, g);
+    put_grid(&w, g, v->best);
     jsonw_array(&w, "advisors");
     for (int k = 0; k < ADVISORS; k++) {
         jsonw_object(&w, NULL);
@@ -320,7 +326,8 @@ int mete_plan_eval(const struct mete_plan_options *given, int seeds, const char 
     snprintf(suites, sizeof suites, "%s-[0-9]", g.name);
     if (!err)
         err = scores_seconds(o.db, suites, &grid_seconds);
-    v.share = plan_seconds / grid_seconds;
+    v.share = r.spent / g.spent;
+    v.share_seconds = plan_seconds / grid_seconds;
     if (!err)
         *out = strcmp(format, "json") == 0 ? verdict_json(&v, &a, &g) : verdict_text(&v, &a);
     answer_release(&a);

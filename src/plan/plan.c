@@ -19,8 +19,8 @@ static void name_of(const struct situation *s, char out[PLAN_NAME])
     struct text all = {0};
     char bench[1024], hash[SHA256_HEX];
     bench_text(&s->bench, bench, sizeof bench);
-    text_print(&all, "%s %" PRId64 " %d %s %s %s %g %" PRIu64, bench, s->labels, s->o->people,
-               s->o->price ? s->o->price : "", s->o->net ? s->o->net : "",
+    text_print(&all, "race 2 %s %" PRId64 " %d %s %s %s %g %" PRIu64, bench, s->labels,
+               s->o->people, s->o->price ? s->o->price : "", s->o->net ? s->o->net : "",
                s->o->methods ? s->o->methods : "", s->o->minutes, s->o->seed);
     for (int i = 0; s->o->set && s->o->set[i]; i++)
         text_print(&all, " %s", s->o->set[i]);

@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-enum { EACH_MAX = 8, PLAN_SETTINGS_MAX = 6, PLAN_SET_MAX = 256, PLAN_NAME = 16 };
+enum { EACH_MAX = 8, RECIPES_MAX = 24, PLAN_SETTINGS_MAX = 6, PLAN_SET_MAX = 256, PLAN_NAME = 16 };
 
 /* A method with the settings that did best in docs/people.md and docs/reproduction.md. */
 struct recipe {
@@ -36,21 +36,28 @@ struct situation {
     char split[64];     /* "data.split=..." that --people asks for, or "" */
     bool users;
     int people;          /* who can be asked: training people; of classes INT32_MAX */
-    int judged, tested;  /* validation people, and test people */
+    int judged, tested;  /* validation people, and test people; or tasks of each */
+    int groups[2];       /* of classes: how many those tasks are drawn from */
     int64_t known;       /* labels of training people that are there to simulate with */
     int64_t items;       /* of training people, labelled or not */
     int64_t labels;      /* B */
     int64_t within;      /* min(B, known): what can be simulated */
     int each[EACH_MAX];  /* labels of a person, or of a task with its query */
     int shots[EACH_MAX]; /* of classes: that make it */
+    double holdout;      /* of the items of a person who is judged; 0: the usual */
     int n_each; /* that can be simulated; those up to n_more are larger, and only extrapolated to */
     int n_more;
-    int steps;           /* of the whole training */
-    int whole_steps;     /* the same before it was shortened to what a plan may take */
-    int batch;           /* tasks of an update */
-    bool charge_support; /* budget.charge=support: what re-splits is left out */
-    double price;        /* of a label in money; 0: not given */
-    bool none;           /* too few labels to simulate */
+    int steps;                 /* of the whole training */
+    int whole_steps;           /* the same before it was shortened to what a plan may take */
+    int batch;                 /* tasks of an update */
+    int query;                 /* items of each class by which a task is judged */
+    bool charge_support;       /* budget.charge=support: what re-splits is left out */
+    double price;              /* of a label in money; 0: not given */
+    bool none;                 /* too few labels to simulate */
+    struct work {              /* in GFLOP, of one run of a recipe */
+        double whole, quarter; /* at each number of steps */
+    } work[RECIPES_MAX][EACH_MAX];
+    double allowance; /* of the whole race, in GFLOP */
 };
 /* Checks what is asked, and says what would be possible where it is not. */
 int situation_open(struct situation *s, const struct mete_plan_options *o);
@@ -90,6 +97,7 @@ struct race {
     struct trial *trial;
     int n, made; /* those before `made` have been run */
     uint64_t seed;
+    double spent; /* GFLOP of all that is wanted */
 };
 /* The trial of these values, found or added. */
 int race_want(struct race *r, struct trial t);
@@ -103,10 +111,16 @@ struct margin {
 struct margin race_margin(const struct race *r, const struct trial *a, const struct trial *b);
 /* Mean accuracy over the seeds of an arm at this budget and level. */
 double race_mean(const struct race *r, const struct trial *t, int *seeds);
+/* The same as the whole training would come out: a first run alone may have been lucky, so that
+ * one of half of the steps counts too. */
+double race_standing(const struct race *r, const struct trial *t);
 bool same_arm(const struct trial *a, const struct trial *b);
 
-/* effort.c: shortens training to what the plan may take; *seconds that it will, NaN: not known. */
+/* effort.c: shortens training to what the plan may take, and sets the allowance; *seconds that it
+ * will take, NaN: not known. */
 int effort_settle(struct situation *s, const char *plan, double *seconds);
+/* GFLOP of a trial, after effort_settle(). */
+double effort_of(const struct situation *s, const struct trial *t);
 
 int plan_check_format(const char *format);
 

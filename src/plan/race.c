@@ -1,15 +1,16 @@
-/* race.c - which trials are worth making: small ones first, and more of those that do not fall
- * behind.
+/* race.c - which trials are worth making: short ones first, and longer ones of those that do not
+ * fall behind.
  *
- *   1  every method at each number of labels each, a quarter of the labels and of the steps
- *   2  the methods that are not behind, at all labels
- *   3  the arms that are not behind, half of the steps; labels chosen by the learner, and settings
- *      that may matter
- *   4  the best two arms as they would be done, two seeds each
- *   5  the best with a tenth, a quarter and half of the labels, for its curve
+ *   1  every method at each number of labels each, all labels, a quarter of the steps; baselines
+ *   2  the best arm of each method that is not far behind, half of the steps; of the leader also
+ *      its next numbers of labels each, labels chosen by the learner, and settings that may matter
+ *   3  the best arms as they would be done, up to three seeds each
+ *   4  the best with fewer labels, for its curve, and the other methods for theirs
  *
- * Who is behind is decided by differences on the same validation people.  Nothing depends on the
- * clock, so the same seed makes the same race on any number of threads, and after a kill.
+ * Each stage has a share of the plan's allowance, and each has seeds of its own: what was lucky
+ * enough to go on is measured anew.  Who is behind is decided by differences on the same validation
+ * people.  Nothing depends on the clock, so the same seed makes the same race on any number of
+ * threads, and after a kill.
  */
 #include "plan/plan.h"
 #include "plan/scores.h"
@@ -22,6 +23,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FINALISTS = 3, FINAL_SEEDS = 3 };
+static const double SEMI = 0.65, FINAL = 0.9; /* shares of the allowance up to these stages' ends */
+static const double HALF_COUNTS = 0.7; /* of a whole training, beside which it was half as long */
+static const double FAR = 0.08; /* behind, after a quarter of the steps: not to be caught up with */
 
 bool same_arm(const struct trial *a, const struct trial *b)
 {
@@ -44,7 +50,17 @@ int race_want(struct race *r, struct trial t)
             return i;
     r->trial = mem_grow(r->trial, (size_t)r->n + 1, sizeof *r->trial);
     r->trial[r->n] = t;
+    r->spent += effort_of(s, &t);
     return r->n++;
+}
+
+/* If this share of the allowance pays for it. */
+static bool want_within(struct race *r, struct trial t, double share)
+{
+    bool paid = r->spent + effort_of(r->s, &t) <= share * r->s->allowance;
+    if (paid)
+        race_want(r, t);
+    return paid;
 }
 
 static int open_suite(const struct race *r, int stage, struct suite *suite)
@@ -179,11 +195,11 @@ static bool trained(const struct trial *t)
     return !plan_recipes[t->recipe].baseline;
 }
 
-/* Trials first..made that are of nets, at a level. */
-static struct ranking rank(const struct race *r, int first, int level)
+/* Trials of nets, at a level. */
+static struct ranking rank(const struct race *r, int level)
 {
     struct ranking k = {0};
-    for (int i = first; i < r->made; i++)
+    for (int i = 0; i < r->made; i++)
         if (r->trial[i].done && trained(&r->trial[i]) && r->trial[i].level == level)
             put_in_order(r, &k, i);
     return k;
@@ -192,111 +208,221 @@ static struct ranking rank(const struct race *r, int first, int level)
 static void want_methods(struct race *r)
 {
     const struct situation *s = r->s;
-    int64_t quarter = s->within / 4;
     for (int i = 0; plan_recipes[i].method; i++) {
         const struct recipe *p = &plan_recipes[i];
         if (!situation_has(s, p) || p->variant)
             continue;
         int last = s->n_each - 1, step = p->baseline && last > 0 ? last : 1;
-        for (int e = 0; e < (p->fixed ? 1 : s->n_each); e += step) { /* few or many labels each */
-            struct trial t = {
-                .recipe = i, .each = e, .level = p->baseline ? 0 : 2, .seed = r->seed};
-            t.budget = p->baseline ? s->within : quarter;
-            race_want(r, t);
-        }
+        for (int e = 0; e < (p->fixed ? 1 : s->n_each); e += step) /* few or many labels each */
+            race_want(r, (struct trial){.recipe = i,
+                                        .each = e,
+                                        .level = p->baseline ? 0 : 2,
+                                        .budget = s->within,
+                                        .seed = r->seed});
     }
 }
 
-/* The best two methods go on, the second only where its best arm is not behind. */
-static void want_allocations(struct race *r)
+static bool same_method(const struct trial *a, const struct trial *b)
 {
-    struct ranking k = rank(r, 0, 2);
-    int kept[2], n = 0;
-    for (int i = 0; i < k.n && n < 2; i++) {
-        const struct trial *t = &r->trial[k.at[i]], *leader = &r->trial[k.at[0]];
-        bool seen = n == 1 && r->trial[kept[0]].recipe == t->recipe;
-        if (!seen && (n == 0 || !behind(r, t, leader)))
-            kept[n++] = k.at[i];
+    return strcmp(plan_recipes[a->recipe].method, plan_recipes[b->recipe].method) == 0;
+}
+
+/* The first of a ranking with this one's method, and the next one of it; -1: none. */
+static int of_method(const struct race *r, const struct ranking *k, const struct trial *t, int nth)
+{
+    for (int i = 0; i < k->n; i++)
+        if (same_method(&r->trial[k->at[i]], t) && nth-- == 0)
+            return k->at[i];
+    return -1;
+}
+
+static struct trial half_of(const struct race *r, int i)
+{
+    const struct trial *t = &r->trial[i];
+    return (struct trial){.recipe = t->recipe,
+                          .each = t->each,
+                          .strategy = t->strategy,
+                          .budget = t->budget,
+                          .level = 1,
+                          .seed = r->seed + 1};
+}
+
+/* A method that learns slowly has half of the steps to catch up. */
+static void want_methods_again(struct race *r, const struct ranking *k)
+{
+    for (int i = 0; i < k->n; i++) {
+        const struct trial *t = &r->trial[k->at[i]], *leader = &r->trial[k->at[0]];
+        struct margin m = race_margin(r, leader, t);
+        bool best = of_method(r, k, t, 0) == k->at[i];
+        if (best && m.mean - 1.3 * m.se < FAR)
+            want_within(r, half_of(r, k->at[i]), i ? SEMI : 1);
     }
-    for (int i = 0; i < n; i++)
-        for (int e = 0; e < r->s->n_each; e++) {
-            struct trial t = {.recipe = r->trial[kept[i]].recipe,
-                              .each = e,
-                              .budget = r->s->within,
-                              .level = 2,
-                              .seed = r->seed};
-            race_want(r, t);
+}
+
+/* Another number of labels each, and other ways to the same. */
+static void want_siblings(struct race *r, const struct ranking *k, const struct trial *leader)
+{
+    int at = of_method(r, k, leader, 0), next = of_method(r, k, leader, 1);
+    if (next >= 0 && !behind(r, &r->trial[next], &r->trial[at]))
+        want_within(r, half_of(r, next), SEMI);
+    struct trial t = half_of(r, at);
+    for (int v = 0; plan_recipes[v].method; v++) {
+        t.recipe = v;
+        if (plan_recipes[v].variant && situation_has(r->s, &plan_recipes[v]) &&
+            same_method(&t, leader))
+            want_within(r, t, SEMI);
+    }
+    t = half_of(r, at);
+    t.strategy = STRATEGY_ACTIVE;
+    want_within(r, t, SEMI);
+}
+
+static void want_semifinal(struct race *r)
+{
+    struct ranking k = rank(r, 2);
+    if (k.n) {
+        struct trial leader = r->trial[k.at[0]];
+        want_methods_again(r, &k);
+        want_siblings(r, &k, &leader);
+        for (int i = 1; i < k.n; i++) {
+            struct trial t = r->trial[k.at[i]];
+            if (of_method(r, &k, &t, 0) == k.at[i] && !behind(r, &t, &r->trial[k.at[0]]))
+                want_siblings(r, &k, &t);
+        }
+    }
+    free(k.at);
+}
+
+/* The best two or three, as they would be done. */
+static void want_whole(struct race *r)
+{
+    struct ranking k = rank(r, 1);
+    for (int seed = 0; seed < FINAL_SEEDS; seed++)
+        for (int i = 0; i < k.n && i < FINALISTS; i++) {
+            struct trial t = half_of(r, k.at[i]);
+            t.level = 0;
+            t.seed = r->seed + 2 + (uint64_t)seed;
+            if (i == 0 && seed == 0)
+                race_want(r, t);
+            else if (!behind(r, &r->trial[k.at[i]], &r->trial[k.at[0]]))
+                want_within(r, t, FINAL);
         }
     free(k.at);
 }
 
-/* The first two of a ranking that are not behind, and of each what is to be tried beside it. */
-static void want_siblings(struct race *r, int first)
+/* Baselines had one seed, and the best of them was chosen by it. */
+static void want_baselines_again(struct race *r)
 {
-    struct ranking k = rank(r, first, 2);
-    for (int i = 0; i < k.n && i < 2; i++) {
-        struct trial t = r->trial[k.at[i]];
-        if (behind(r, &t, &r->trial[k.at[0]]))
-            break;
-        struct trial next = {
-            .recipe = t.recipe, .each = t.each, .budget = t.budget, .level = 1, .seed = r->seed};
-        race_want(r, next);
-        next.strategy = STRATEGY_ACTIVE;
-        race_want(r, next);
-        next.strategy = STRATEGY_RANDOM;
-        for (int v = 0; plan_recipes[v].method; v++)
-            if (plan_recipes[v].variant && situation_has(r->s, &plan_recipes[v]) &&
-                strcmp(plan_recipes[v].method, plan_recipes[t.recipe].method) == 0) {
-                next.recipe = v;
-                race_want(r, next);
-            }
-    }
-    free(k.at);
-}
-
-static void want_whole(struct race *r, int first)
-{
-    struct ranking k = rank(r, first, 1);
-    for (int i = 0; i < k.n && i < 2; i++)
-        for (int seed = 0; seed < 2; seed++) {
-            struct trial t = r->trial[k.at[i]], next = {.recipe = t.recipe,
-                                                        .each = t.each,
-                                                        .strategy = t.strategy,
-                                                        .budget = t.budget,
-                                                        .seed = r->seed + (uint64_t)seed};
-            race_want(r, next);
+    struct ranking k = rank(r, 1), baselines = {0};
+    for (int i = 0; i < r->made; i++)
+        if (r->trial[i].done && !trained(&r->trial[i]))
+            put_in_order(r, &baselines, i);
+    for (int i = 0; i < baselines.n && i < FINALISTS; i++) {
+        struct trial t = r->trial[baselines.at[i]];
+        if ((k.n && behind(r, &t, &r->trial[k.at[0]])) || behind(r, &t, &r->trial[baselines.at[0]]))
+            continue;
+        for (int seed = 0; seed < FINAL_SEEDS - 1; seed++) {
+            t.seed = r->seed + 2 + (uint64_t)seed;
+            race_want(r,
+                      (struct trial){
+                          .recipe = t.recipe, .each = t.each, .budget = t.budget, .seed = t.seed});
         }
+    }
+    free(k.at);
+    free(baselines.at);
+}
+
+/* With half of the steps if that is paid for, else with a quarter. */
+static void want_fewer(struct race *r, const struct trial *arm, double share)
+{
+    struct trial t = {.recipe = arm->recipe,
+                      .each = arm->each,
+                      .strategy = arm->strategy,
+                      .budget = (int64_t)(share * (double)r->s->within),
+                      .seed = r->seed};
+    for (t.level = trained(&t) ? 1 : 0; t.level <= 2; t.level++)
+        if (want_within(r, t, 1))
+            return;
+}
+
+static void want_curves(struct race *r, int best)
+{
+    struct trial t = r->trial[best];
+    struct ranking k = rank(r, 2);
+    if (!plan_recipes[t.recipe].fixed) {
+        want_fewer(r, &t, 0.25);
+        want_fewer(r, &t, 0.1);
+    }
+    for (int i = 0; i < k.n; i++) {
+        struct trial other = r->trial[k.at[i]];
+        if (of_method(r, &k, &other, 0) != k.at[i] || same_method(&other, &t))
+            continue;
+        other.budget = r->s->within / 4;
+        want_within(r,
+                    (struct trial){.recipe = other.recipe,
+                                   .each = other.each,
+                                   .budget = other.budget,
+                                   .level = 2,
+                                   .seed = r->seed},
+                    1);
+    }
+    if (!plan_recipes[t.recipe].fixed)
+        want_fewer(r, &t, 0.5);
     free(k.at);
 }
 
-static void want_curve(struct race *r, int best)
+/* ---- the choice ---- */
+
+/* What the second half of the training may bring: somewhat less than the second quarter did, over
+ * the arms that had both. */
+static double gain_of_steps(const struct race *r)
 {
-    static const double shares[] = {0.1, 0.25, 0.5};
-    for (int i = 0; i < 3; i++) {
-        struct trial t = r->trial[best], next = {.recipe = t.recipe,
-                                                 .each = t.each,
-                                                 .strategy = t.strategy,
-                                                 .budget = (int64_t)(shares[i] * (double)t.budget),
-                                                 .seed = r->seed};
-        race_want(r, next);
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < r->made; i++) {
+        const struct trial *t = &r->trial[i];
+        struct trial quarter = *t;
+        quarter.level = 2;
+        double before = race_mean(r, &quarter, NULL);
+        if (t->done && t->level == 1 && !isnan(before)) {
+            sum += t->accuracy - before;
+            n++;
+        }
     }
+    return n && sum > 0 ? 0.7 * sum / n : 0;
+}
+
+double race_standing(const struct race *r, const struct trial *t)
+{
+    struct trial half = *t;
+    int n, n_half;
+    half.level = 1;
+    double whole = race_mean(r, t, &n), part = race_mean(r, &half, &n_half);
+    if (n_half == 0)
+        return whole;
+    return (n * whole + HALF_COUNTS * (part + gain_of_steps(r))) / (n + HALF_COUNTS);
 }
 
 /* The best and the next best arm as they would be done. */
 static int find_best(const struct race *r, int *best, int *second)
 {
+    double first = 0, next = 0;
     *best = *second = -1;
     for (int i = 0; i < r->made; i++) {
         const struct trial *t = &r->trial[i];
-        double mean = race_mean(r, t, NULL);
-        bool counts = t->done && t->level == 0 && t->seed == r->seed;
-        if (!counts)
+        double value = race_standing(r, t);
+        bool seen = (*best >= 0 && same_arm(t, &r->trial[*best])) ||
+                    (*second >= 0 && same_arm(t, &r->trial[*second]));
+        if (!t->done || t->level != 0 || seen)
             continue;
-        if (*best < 0 || mean > race_mean(r, &r->trial[*best], NULL)) {
+        if (*best < 0 || value > first) {
             *second = *best;
+            next = first;
             *best = i;
-        } else if (*second < 0 || mean > race_mean(r, &r->trial[*second], NULL)) {
+            first = value;
+        } else if (*second < 0 || value > next) {
             *second = i;
+            next = value;
         }
     }
     return *best < 0 ? fail(METE_EDIVERGE, "no run of the plan came to an end; the log says why")
@@ -305,28 +431,22 @@ static int find_best(const struct race *r, int *best, int *second)
 
 int race_run(struct race *r, int *best, int *second)
 {
-    int err, first;
     want_methods(r);
-    err = race_make(r, 1);
+    int err = race_make(r, 1);
     if (!err) {
-        first = r->n;
-        want_allocations(r);
+        want_semifinal(r);
         err = race_make(r, 2);
     }
     if (!err) {
-        want_siblings(r, first);
-        first = r->n;
+        want_whole(r);
+        want_baselines_again(r);
         err = race_make(r, 3);
-    }
-    if (!err) {
-        want_whole(r, 0);
-        err = race_make(r, 4);
     }
     if (!err)
         err = find_best(r, best, second);
     if (!err) {
-        want_curve(r, *best);
-        err = race_make(r, 5);
+        want_curves(r, *best);
+        err = race_make(r, 4);
     }
     return err;
 }

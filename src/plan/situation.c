@@ -16,6 +16,7 @@ enum {
     FEW_LABELS = 20, /* fewer are not worth simulating with */
     STEPS = 400,
     BATCH = 8,
+    QUERY = 5,
     VAL_LEAST = 2,
     TEST_LEAST = 2,
 };
@@ -165,6 +166,17 @@ static void put_first(struct situation *s, int each)
     s->each[0] = each;
 }
 
+/* A person is judged by items that are held out.  By half of them where that leaves twice what a
+ * test labels, since few items make a noisy judge; the usual fifth is of people with few. */
+static double holdout_of(const struct situation *s, int median)
+{
+    double support = (double)user_set(s, "test.labels", 0);
+    if (support <= 0)
+        support = (double)user_set(s, "test.shots", s->bench.shots) * s->data->classes;
+    double most = 1 - 2 * support / (median > 0 ? median : 1);
+    return most > 0.5 ? 0.5 : most > 0.2 ? most : 0;
+}
+
 /* Of people: doubling, from what spends the budget on everybody to what the usual person has.
  * Where only some of the labels are known, fewer each are tried too, and more extrapolated to. */
 static int levels_of_people(struct situation *s, int median, int items)
@@ -251,9 +263,12 @@ static int count_all(struct situation *s, struct experiment *x)
     const struct split *split = tasks_split(x->train);
     int64_t judged = tasks_count(x->test[0], SPLIT_VAL),
             tested = tasks_count(x->test[0], SPLIT_TEST);
-    s->judged = judged < 200 ? (int)judged : 200;
-    s->tested = tested < 200 ? (int)tested : 200;
+    int64_t most = user_set(s, "test.tasks", 200);
+    s->judged = (int)(judged < most ? judged : most);
+    s->tested = (int)(tested < most ? tested : most);
     if (!s->users) {
+        s->groups[0] = split->n[SPLIT_VAL];
+        s->groups[1] = split->n[SPLIT_TEST];
         s->people = INT32_MAX;
         s->known = s->items = INT64_MAX;
         s->within = s->labels;
@@ -261,6 +276,7 @@ static int count_all(struct situation *s, struct experiment *x)
     }
     int items, median = count_people(s, split, &items);
     s->people = (int)tasks_count(x->train, SPLIT_TRAIN);
+    s->holdout = holdout_of(s, median);
     if (s->o->people && s->o->people < s->people)
         s->people = s->o->people;
     s->within = s->labels < s->known ? s->labels : s->known - 1; /* all of them would be no limit */
@@ -333,7 +349,9 @@ static int read_price(struct situation *s)
 static int check_numbers(struct situation *s)
 {
     const struct mete_plan_options *o = s->o;
-    if (!(o->labels >= 2) || o->labels > 1e9 || o->labels != floor(o->labels))
+    if (o->labels > 1e9)
+        return fail(METE_EINVAL, "--labels %g: at most a billion", o->labels);
+    if (!(o->labels >= 2) || o->labels != floor(o->labels))
         return fail(METE_EINVAL,
                     "--labels %g: a plan needs a whole number of labels, 2 (one task: a label to "
                     "adapt to and one to judge by) or more",
@@ -345,10 +363,12 @@ static int check_numbers(struct situation *s)
     s->labels = (int64_t)o->labels;
     s->steps = (int)user_set(s, "train.steps", STEPS);
     s->batch = (int)user_set(s, "train.meta_batch", BATCH);
+    s->query = (int)user_set(s, "test.query", QUERY);
     s->charge_support = is_set(s, "budget.charge=support");
-    return s->steps > 0 && s->batch > 0
+    return s->steps > 0 && s->batch > 0 && s->query > 0
                ? read_price(s)
-               : fail(METE_EINVAL, "--set: train.steps and train.meta_batch are at least 1");
+               : fail(METE_EINVAL,
+                      "--set: train.steps, train.meta_batch and test.query are at least 1");
 }
 
 int situation_open(struct situation *s, const struct mete_plan_options *o)

@@ -124,7 +124,9 @@ static void say_base(const struct situation *s, struct words *w)
     if (s->users)
         say(w, mem_string("test.repeats=2"));
     else
-        say(w, mem_string("test.query=5"));
+        say(w, mem_print("test.query=%d", s->query));
+    if (s->holdout > 0)
+        say(w, mem_print("test.holdout=%.2f", s->holdout));
 }
 
 static void add_words(struct assignments *a, const struct words *w, int first)

@@ -63,6 +63,12 @@ same "means fewer steps" 1 "$(grep -c 'Runs were of 30 training steps' "$tmp/out
 same "and it is said how long it takes" 1 "$(grep -c 'Planning takes about' "$tmp/err")"
 same "the plan is in the database" 1 "$(sqlite3 "$tmp/m.db" "SELECT count(*) FROM plans WHERE text LIKE '%a plan for 100 labels%'")"
 
+refuses "a billion labels and more" 2 "at most a billion" "$METE" plan $USERS --labels 1e12
+refuses "a page that cannot be written" 2 "cannot be written" "$METE" plan $USERS --labels 100 -o "$tmp/no/plan.html"
+# shellcheck disable=SC2086
+ok "three labels" plan $USERS --labels 3 $SMALL --methods protonet,fedavg --set train.steps=10 --db "$tmp/t.db"
+same "make no curve" 1 "$(grep -cE '^ +[0-9,]+ +[0-9,]+ +[0-9]+ +[0-9.]+ +[0-9.]+ to ' "$tmp/out")"
+
 # as a page, and in the report of its database
 # shellcheck disable=SC2086
 ok "a page" plan $USERS --labels 120 $SMALL --methods protonet,nearest --db "$tmp/p.db" -o "$tmp/plan.html"
@@ -95,6 +101,8 @@ same "no longer than 80 columns" 0 "$(awk 'length > 80 && !/mete label/' "$tmp/o
 # shellcheck disable=SC2086
 ok "how good it is" plan eval $USERS --labels 120 $SMALL --methods protonet,tuned --db "$tmp/a.db" --seeds 1
 same "the best of the grid is no worse" 1 "$(grep -cE '^the plan .* [0-9.]+% +[0-9.]+ ' "$tmp/out")"
+work=$(sed -nE "s/.*runs took ([0-9]+) % of the grid's work.*/\1/p" <(tr '\n' ' ' <"$tmp/out"))
+same "a share of the grid's work is said" yes "$([ "${work:-0}" -gt 0 ] && echo yes)"
 same "four advisors" 4 "$(grep -c "with the plan's method" "$tmp/out")"
 same "of the test part" 0 "$(sqlite3 "$tmp/a.db" "SELECT count(*) FROM settings JOIN suite_runs USING (run) JOIN suites USING (suite) WHERE name LIKE '%grid%' AND key = 'test.part' AND value != 'test'")"
 finish
