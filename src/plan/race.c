@@ -297,6 +297,10 @@ static void want_semifinal(struct race *r)
 static void want_whole(struct race *r)
 {
     struct ranking k = rank(r, 1);
+    if (k.n == 0) { /* none was paid for */
+        free(k.at);
+        k = rank(r, 2);
+    }
     for (int seed = 0; seed < FINAL_SEEDS; seed++)
         for (int i = 0; i < k.n && i < FINALISTS; i++) {
             struct trial t = half_of(r, k.at[i]);
