@@ -13,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { USUAL_GFLOP = 10000, STEPS_LEAST = 25, GRID_SEEDS = 3 };
-static const double SHARE = 0.1; /* of the full grid's work */
+enum { USUAL_GFLOP = 60000, STEPS_LEAST = 25, GRID_SEEDS = 3 };
+static const double SLOWER = 1.7; /* a whole plan than its updates, each measured alone */
+static const double SHARE = 0.1;  /* of the full grid's work */
 
 /* Of a trial, in GFLOP; or seconds of a thread here. */
 static int estimate_trial(const struct situation *s, const struct trial *t, bool seconds,
@@ -150,9 +151,10 @@ int effort_settle(struct situation *s, const char *plan, double *seconds)
         err = begin(s, plan, &rate);
     if (err)
         return err;
-    double most = s->o->minutes > 0 && isfinite(rate) ? 60 * s->o->minutes * rate * threads_of(s)
-                  : steps_given(s)                    ? INFINITY
-                                                      : USUAL_GFLOP;
+    double most = s->o->minutes > 0 && isfinite(rate)
+                      ? 60 * s->o->minutes * rate * threads_of(s) / SLOWER
+                  : steps_given(s) ? INFINITY
+                                   : USUAL_GFLOP;
     s->whole_steps = s->steps;
     while (work_of(s) > most && s->steps / 2 >= STEPS_LEAST) {
         s->steps /= 2;
@@ -161,6 +163,6 @@ int effort_settle(struct situation *s, const char *plan, double *seconds)
             return err;
     }
     s->allowance = allow(s);
-    *seconds = work_of(s) / now / threads_of(s);
+    *seconds = SLOWER * work_of(s) / now / threads_of(s);
     return 0;
 }
