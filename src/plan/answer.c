@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum { DRAWS = 200, POINTS_MAX = 64, TRUSTED_TIMES = 4, KINDS_LEAST = 3 };
+static const double VAGUE = 0.3; /* of an interval: twice what methods usually differ by */
 
 static void weak(struct answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void weak(struct answer *a, const char *fmt, ...)
@@ -380,14 +381,20 @@ static void say_weaknesses(struct answer *a, const char *why)
              spent, s->labels, a->at[ONCE].each, a->at[ONCE].people, s->users ? "people" : "tasks");
 }
 
-/* A quarter of the labels is where curves can be trusted from. */
+/* A quarter of the labels is where curves can be trusted from.  Where what is known leaves an
+ * interval that says little, as much again is bought first. */
 static void plan_pilot(struct answer *a)
 {
     const struct situation *s = a->s;
-    double short_of = ceil((double)s->labels / TRUSTED_TIMES) - (double)s->within;
-    if (a->of == SIMULATED || !(short_of > 0) || plan_recipes[a->best.recipe].fixed)
+    int64_t most = s->labels - s->within;
+    int64_t quarter = (s->labels + TRUSTED_TIMES - 1) / TRUSTED_TIMES - s->within;
+    if (a->of == SIMULATED)
         return;
-    a->pilot = (int64_t)short_of;
+    a->vague = a->amount.hi - a->amount.lo > VAGUE;
+    if (!plan_recipes[a->best.recipe].fixed && quarter > 0)
+        a->pilot = quarter;
+    if (a->vague && a->pilot < s->within)
+        a->pilot = s->within < most ? s->within : most;
 }
 
 int answer_make(struct answer *a, const struct race *r, int best, int second)

@@ -43,6 +43,7 @@ struct answer {
     int64_t validated, runs;
     int64_t used_training, used_validation;
     int64_t pilot; /* labels to buy first, 0: none */
+    bool vague;    /* the interval at B says little */
     char *command; /* owned */
 };
 /* From a race that was run. */

@@ -250,9 +250,9 @@ static void say_pilot(const struct answer *a, struct text *out)
     if (!a->pilot)
         return;
     text_add(out, "\n");
-    paragraph(out, mem_print("Buy %s labels first, then ask again: from a quarter of the labels a "
-                             "curve can be trusted.",
-                             count_text(a->pilot)));
+    paragraph(out, mem_print("Buy %s labels first, then ask again: %s.", count_text(a->pilot),
+                             a->vague ? "what is known leaves an interval too wide to decide by"
+                                      : "from a quarter of the labels a curve can be trusted"));
     say_buying(a, out, a->pilot);
 }
 

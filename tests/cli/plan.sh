@@ -81,8 +81,8 @@ ok "a report" "$METE" report "$tmp/p.db" -o "$tmp/report.html"
 same "has the plan" 1 "$(grep -c '<section id="plans">' "$tmp/report.html")"
 
 # nothing answered yet: from a prior; some answered: from those, and beyond
-people() { # NAME SHARE
-    tests/people_table "$tmp/$1.csv" --people 40 --known "$2" &&
+people() { # NAME SHARE [PEOPLE]
+    tests/people_table "$tmp/$1.csv" --people "${3:-40}" --known "$2" &&
         "$METE" data import table "$tmp/$1.csv" --label activity --user person --set standardise=yes -o "$tmp/$1" >/dev/null 2>&1
 }
 ok "people who have answered nothing" people none 0
@@ -96,6 +96,9 @@ ok "a plan for more" plan "$tmp/few" --labels 950 --methods reptile --set net.un
 same "goes beyond what is known" 1 "$(grep -c 'all that are known; beyond is' "$tmp/out")"
 same "and asks for a pilot" 1 "$(grep -c 'labels first, then ask again' "$tmp/out")"
 same "no longer than 80 columns" 0 "$(awk 'length > 80 && !/mete label/' "$tmp/out" | wc -l)"
+ok "a dozen people who have" people dozen 0.2 12
+ok "a plan for little more" plan "$tmp/dozen" --labels 150 --methods reptile --set net.units=8 --set train.steps=40 --db "$tmp/d.db"
+same "is too vague to decide by" 1 "$(tr '\n' ' ' <"$tmp/out" | grep -c 'leaves an interval too wide')"
 
 # beside the full grid
 # shellcheck disable=SC2086
