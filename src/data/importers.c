@@ -125,8 +125,10 @@ int mete_data_import(const struct mete_import_options *given)
     NUMBER_LOCALE;
     struct mete_import_options own, *o = &own;
     int err = options_take(o, sizeof own, given, "mete_import_options");
-    if (!err && (!o->kind || !o->dir))
-        err = fail(METE_EINVAL, "an import needs a kind and a folder");
+    if (!err && !o->kind)
+        err = fail(METE_EINVAL, "an import needs a kind ('mete data import --help' lists them)");
+    if (!err && !o->dir)
+        err = fail(METE_EINVAL, "an import needs a folder to write, -o DIR");
     if (err)
         return err;
     const struct importer *importer = importer_find(o->kind);

@@ -26,14 +26,15 @@ def find():
 
 class Chrome:
     def __init__(self):
-        self.profile = tempfile.mkdtemp(prefix='mete-chrome-')
+        self.folder = tempfile.mkdtemp(prefix='mete-chrome-')  # and all that it writes
         to_child, self.to = os.pipe()
         self.back, from_child = os.pipe()
         # The browser wants its pipes at 3 and 4; a shell puts them there.
         command = ['sh', '-c', f'exec "$0" "$@" 3<&{to_child} 4>&{from_child}', find(), *FLAGS,
-                   f'--user-data-dir={self.profile}', 'about:blank']
+                   f'--user-data-dir={self.folder}', 'about:blank']
         self.process = subprocess.Popen(command, pass_fds=(to_child, from_child),
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                        env=dict(os.environ, TMPDIR=self.folder), stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         os.close(to_child)
         os.close(from_child)
         self.buffer, self.number, self.events, self.session = b'', 0, [], None
@@ -128,4 +129,8 @@ class Chrome:
         self.process.wait()
         os.close(self.to)
         os.close(self.back)
-        shutil.rmtree(self.profile, ignore_errors=True)
+        for _ in range(100):  # its helpers end a little later, and write until then
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not os.path.exists(self.folder):
+                break
+            time.sleep(0.05)
