@@ -32,6 +32,14 @@ refuses() {
 same() { # NAME EXPECTED ACTUAL
     if [ "$2" = "$3" ]; then pass; else bad "$1" "is '$3', not '$2'"; fi
 }
+lasting() { # SECONDS COMMAND...: how many training steps it takes so long for on this machine
+    local seconds=$1 begun took
+    shift
+    begun=$(date +%s%N)
+    "$@" --set train.steps=300 >/dev/null 2>&1
+    took=$((($(date +%s%N) - begun) / 1000000))
+    echo $((300000 * seconds / (took > 0 ? took : 1) + 50))
+}
 finish() {
     echo "$passed passed, $failed failed, $skipped skipped"
     exit $((failed > 0))

@@ -112,7 +112,7 @@ cp "$tmp/out" "$tmp/alone"
 ok "over ranks" mpi_run 2 "$METE" plan $plan --db "$tmp/plans.db" --threads 1
 cp "$tmp/out" "$tmp/shared"
 ok "is the same" cmp "$tmp/shared" "$tmp/alone"
-long="$suite --set train.steps=1000"
+long="$suite --set train.steps=$(lasting 4 "$METE" run $suite --db "$tmp/probe.db" --threads 1)"
 ok "longer, by one process" "$METE" run $long --db "$tmp/long.db" --threads 1
 results_of "$tmp/long.db" >"$tmp/long"
 mpi_noted "$tmp/ranks" 2 "$METE" run $long --db "$tmp/killed.db" --threads 1 >"$tmp/said" 2>&1 &
