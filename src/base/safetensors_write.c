@@ -24,18 +24,6 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-static bool is_utf8(const char *text)
-{
-    for (size_t left = strlen(text); left > 0;) {
-        int n = utf8_length(text, left);
-        if (n == 0)
-            return false;
-        text += n;
-        left -= (size_t)n;
-    }
-    return true;
-}
-
 static int check(const char *path, struct safetensor *tensors, int n,
                  const struct safetensors_pair *meta, int pairs)
 {

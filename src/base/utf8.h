@@ -2,7 +2,9 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* The length of the well-formed sequence at s (Unicode 15, table 3-7), 1..4, or 0
  * where the bytes are not UTF-8 or `room` cuts them short. */
@@ -29,6 +31,18 @@ static inline int utf8_length(const char *s, size_t room)
         if ((b[i] & 0xc0) != 0x80)
             return 0;
     return n;
+}
+
+static inline bool is_utf8(const char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        int n = utf8_length(text, left);
+        if (n == 0)
+            return false;
+        text += n;
+        left -= (size_t)n;
+    }
+    return true;
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "data/csv.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,6 +94,7 @@ static int put(struct csv *c, char byte)
     if (c->text_size >= CSV_RECORD_MAX)
         return fail_at(c, c->next_line, c->column, "a record of more than 16 MB");
     c->text[c->text_size++] = byte;
+    c->beyond_ascii |= (unsigned char)byte >= 0x80;
     return 0;
 }
 
@@ -163,6 +165,21 @@ static int read_bare(struct csv *c)
     }
 }
 
+/* The field just read.  Names go into files that are UTF-8, where bytes of other encodings would
+ * all be the same sign. */
+static int check_encoding(struct csv *c)
+{
+    const struct csv_place *place = &c->place[c->n - 1];
+    if (!c->beyond_ascii)
+        return 0;
+    c->beyond_ascii = false;
+    return is_utf8(c->text + place->offset)
+               ? 0
+               : fail_at(c, place->line, place->column,
+                         "text that is not UTF-8; save the file as UTF-8 (iconv -f WINDOWS-1252 "
+                         "-t UTF-8, if it is from a spreadsheet)");
+}
+
 /* One field; *last is set when the record ends after it. */
 static int read_field(struct csv *c, bool *last)
 {
@@ -173,6 +190,8 @@ static int read_field(struct csv *c, bool *last)
     err = b < -1 ? b + 1 : b == '"' ? read_quoted(c) : read_bare(c);
     if (!err)
         err = put(c, '\0');
+    if (!err)
+        err = check_encoding(c);
     if (err)
         return err;
     if ((b = peek(c)) < -1)

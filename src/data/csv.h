@@ -2,7 +2,7 @@
  *
  * Fields may be quoted, with "" for a quote; quoted fields may hold separators and
  * line ends.  Lines end in LF or CRLF.  Blank lines, and a byte-order mark at the
- * start, are skipped.  Every failure says name:line:column (columns count bytes).
+ * start, are skipped.  Text is UTF-8.  Every failure says name:line:column (columns count bytes).
  */
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
@@ -28,6 +28,7 @@ struct csv {
     int64_t next_line, column; /* of the next byte */
     char *text;                /* of the record: its fields, each 0-terminated */
     size_t text_size, text_room;
+    bool beyond_ascii; /* in the field that is being read */
     struct csv_place {
         size_t offset; /* in `text` */
         int64_t line, column;

@@ -134,6 +134,7 @@ static const void *const steps[] = {schema_sql, measures_sql, choice_sql, conten
                                     choice_sql, kinds_sql,    keep_sql,   plans_sql};
 const int schema_version = sizeof steps / sizeof *steps;
 const int schema_objects = 21 + 9 + 3; /* tables, views and indices after the last step */
+const int schema_columns = 146;        /* of all tables */
 
 static int fill_student(struct store *s)
 {

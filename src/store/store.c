@@ -189,16 +189,23 @@ static int check_version(struct store *s, int *version)
     return 0;
 }
 
-/* Where memory runs out SQLite may leave out a CREATE and say that all is well. */
-static int check_objects(struct store *s)
+/* Where memory runs out SQLite may leave out a CREATE or an ALTER and say that all is well. */
+static int check_all_there(struct store *s)
 {
-    int objects = 0;
+    int objects = 0, columns = 0;
     int err =
         read_int(s, "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'", &objects);
-    return err || objects == schema_objects
+    if (!err)
+        err = read_int(s,
+                       "SELECT count(*) FROM sqlite_schema AS t JOIN pragma_table_info(t.name)"
+                       " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'",
+                       &columns);
+    return err || (objects == schema_objects && columns == schema_columns)
                ? err
-               : fail(METE_ENOMEM, "%s: cannot create its tables: %d of %d are there", s->path,
-                      objects, schema_objects);
+               : fail(METE_ENOMEM,
+                      "%s: cannot create its tables: %d of %d are there, %d of %d "
+                      "columns",
+                      s->path, objects, schema_objects, columns, schema_columns);
 }
 
 static int upgrade(struct store *s)
@@ -212,7 +219,7 @@ static int upgrade(struct store *s)
         version++;
     }
     if (!err)
-        err = check_objects(s);
+        err = check_all_there(s);
     char pragma[96];
     sqlite3_snprintf(sizeof pragma, pragma, "PRAGMA application_id=%d; PRAGMA user_version=%d",
                      APPLICATION_ID, version);

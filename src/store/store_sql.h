@@ -20,6 +20,7 @@ struct store {
 
 extern const int schema_version;
 extern const int schema_objects; /* of mete, in a file of that version */
+extern const int schema_columns; /* of its tables */
 /* Brings a file of schema `from` to `from` + 1, inside a transaction. */
 int schema_upgrade(struct store *s, int from);
 /* What a file of an older schema lacks to be read; leaves the file alone. */

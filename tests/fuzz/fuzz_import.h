@@ -7,6 +7,7 @@
 
 #include "fuzz.h"
 #include "data/dataset.h"
+#include "data/places.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -49,8 +50,9 @@ static inline void fuzz_write(const char *name, const uint8_t *data, size_t size
 
 static inline void fuzz_remove_dataset(void)
 {
-    static const char *const files[] = {"x.npy", "y.npy", "user.npy", "part.npy", "meta.json"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const files[] = {"x.npy",    "y.npy",     "user.npy",
+                                        "part.npy", "meta.json", PLACES_FILE};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char name[64];
         snprintf(name, sizeof name, "out/%s", files[i]);
         unlink(fuzz_path(name));

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { KINDS = 4, SIDE = 4, ITEM = SIDE * SIDE, ITEMS = 240, WAYS = 3, PAIRS = 128, TENSORS = 32 };
+enum { KINDS = 4, SIDE = 16, ITEM = SIDE * SIDE, ITEMS = 240, WAYS = 3, PAIRS = 128, TENSORS = 32 };
 static uint8_t pictures[ITEMS][ITEM];
 static int32_t classes[ITEMS], users[ITEMS];
 
@@ -36,7 +36,9 @@ static void make(struct good *g, const struct mete_data *d, const char *method, 
                                  .set = set,
                                  .threads = 1,
                                  .no_folder = 1};
-    HOLDS(mete_fit(&o, &m) == 0 && mete_adapt(m, &support, classes) == 0);
+    if (mete_fit(&o, &m) || mete_adapt(m, &support, classes))
+        fprintf(stderr, "%s: %s\n", method, mete_errmsg());
+    HOLDS(m);
     HOLDS(mete_model_bytes(m, &g->bytes, &n) == 0);
     HOLDS(safetensors_open_memory(&g->file, "good", g->bytes, n) == 0);
     HOLDS(safetensors_count(g->file) <= TENSORS);

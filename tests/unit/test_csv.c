@@ -90,6 +90,10 @@ TEST(faults_have_their_place)
     CHECK_STR(parse("a,b\"c\n", 100), "f.csv:1:4: a quote inside a field that is not quoted");
     CHECK_STR(parse("a\n\"b\"c\n", 100), "f.csv:2:4: text after the closing quote of a field");
     CHECK_STR(parse("a\rb\n", 100), "f.csv:1:3: a carriage return inside a line");
+    CHECK_STR(parse("a,b\n\xc3\xa9,\xe9t\xe9\n", 100),
+              "f.csv:2:4: text that is not UTF-8; save the file as UTF-8 (iconv -f WINDOWS-1252 -t "
+              "UTF-8, if it is from a spreadsheet)");
+    CHECK_STR(parse("\"\xc3\"\n", 1), parse("\xc3\n", 100)); /* cut short */
 }
 
 TESTS(T(records_and_fields_are_separated), T(quoted_fields_may_hold_anything),

@@ -12,6 +12,7 @@
 #include "data/file_iter.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,8 @@ static int add_file(struct folder *f, const char *name, const char *place)
     if (split_name(name, part, levels) < levels)
         return fail(METE_EFORMAT, "%s: expected %sCLASS/IMAGE", place,
                     f->set->users ? "USER/" : "");
+    if (!is_utf8(name))
+        return fail(METE_EFORMAT, "%s: a name that is not UTF-8; rename it", place);
     char *above = mem_print("%.*s", (int)(part[levels - 1] - name), name);
     if (f->above && strcmp(above, f->above) != 0) {
         int err = fail(METE_EFORMAT,
