@@ -250,12 +250,18 @@ static void spend(struct answer *a, const struct curve *c, double labels, struct
     out->trusted = (double)out->labels <= TRUSTED_TIMES * (double)s->within;
 }
 
+/* What a whole run was luckier or unluckier than its method stands. */
+static double luck_of(const struct race *r, const struct trial *arm)
+{
+    return race_standing(r, arm) - race_mean(r, arm, NULL);
+}
+
 static void predict_budgets(struct answer *a, const struct race *r, const struct cloud *p,
                             const struct curve *c)
 {
     static const double times[BUDGETS] = {0.1, 0.25, 0.5, 1, 2, 4, 7, 10};
     double measured = 1 - race_mean(r, &a->best, NULL);
-    double luck = race_standing(r, &a->best) - race_mean(r, &a->best, NULL);
+    double luck = luck_of(r, &a->best);
     for (int b = 0; b < BUDGETS; b++) {
         spend(a, c, times[b] * (double)a->s->labels, &a->at[b]);
         a->at[b].accuracy = clamp(1 - error_at(a, c, &a->at[b], measured) + luck);
@@ -268,7 +274,7 @@ static void find_target(struct answer *a, const struct curve *c)
 {
     double most = 100.0 * (double)a->s->within;
     bool fixed = plan_recipes[a->best.recipe].fixed;
-    a->reach = fixed ? a->amount.accuracy : 1 - best_error(a->s, c, most, NULL);
+    a->reach = fixed ? a->amount.accuracy : clamp(1 - best_error(a->s, c, most, NULL));
     if (!(a->s->o->target > 0) || fixed)
         return;
     a->target_labels = NAN;
@@ -426,9 +432,10 @@ int answer_make(struct answer *a, const struct race *r, int best, int second)
         a->odd = true;
         snprintf(why, sizeof why, "its runs differ too little in people and labels each");
     }
-    a->curve = c;
     predict_budgets(a, r, &p, &c);
-    find_target(a, &c);
+    a->curve = c;
+    a->curve.a -= luck_of(r, &a->best);
+    find_target(a, &a->curve);
     for (int i = 0; i < r->made; i++)
         if (r->trial[i].done && same_arm(&r->trial[i], &a->best) && r->trial[i].level == 0 &&
             r->trial[i].budget == a->best.budget) {

@@ -50,8 +50,8 @@ static void add_map(struct kept *k, const struct answer *a)
             double labels = n * s->each[e];
             add(k, (struct store_plan_point){"map", plan_recipes[a->best.recipe].method,
                                              (int64_t)labels, n, s->each[e],
-                                             1 - curve_at(&a->curve, n, s->each[e]), NAN, NAN,
-                                             labels <= 4.0 * (double)s->within});
+                                             fmin(1, 1 - curve_at(&a->curve, n, s->each[e])), NAN,
+                                             NAN, labels <= 4.0 * (double)s->within});
         }
 }
 

@@ -72,6 +72,7 @@ static int read_map(struct page *p, const char *plan, struct map *m)
     return row < 0 ? row : err;
 }
 
+static const double FLAT = 0.05; /* differences that are hardly any have hardly any colour */
 enum { MAP_WIDTH = 720, MAP_HEIGHT = 300, MAP_LEFT = 60, MAP_FOOT = 46 };
 
 /* People double from cell to cell, and so do labels each, so cells are even on log axes. */
@@ -104,7 +105,7 @@ static void draw_cells(struct text *t, const struct map *m)
         double x1 = axis_at(&m->people, c->people / half),
                x2 = axis_at(&m->people, c->people * half);
         double y1 = axis_at(&m->each, c->each * half), y2 = axis_at(&m->each, c->each / half);
-        double shade = m->most > m->least ? (c->accuracy - m->least) / (m->most - m->least) : 1;
+        double shade = 1 - (m->most - c->accuracy) / fmax(m->most - m->least, FLAT);
         text_print(t,
                    "<rect class=\"k0 m\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                    "style=\"stroke:none;fill-opacity:%.2f\"><title>%.0f with %.0f labels each: "
@@ -170,8 +171,8 @@ static int draw_map(struct page *p, const char *plan)
     text_print(
         &p->html,
         "<figure>\n<figcaption><h3>People, or labels each?</h3><p>Expected accuracy by colour, "
-        "from "
-        "%.1f %% (pale) to %.1f %%; a dashed line joins what costs the same.</p></figcaption>\n"
+        "from %.1f %% to %.1f %%, the paler the lower; a dashed line joins what costs the "
+        "same.</p></figcaption>\n"
         "<div class=\"panels p1\"><div class=\"panel\" style=\"overflow-x:auto\"><svg "
         "viewBox=\"0 0 %d %d\" style=\"min-width:36rem\" role=\"img\" aria-label=\"accuracy by "
         "people and labels each\">\n",
@@ -195,8 +196,19 @@ static int draw_map(struct page *p, const char *plan)
 
 /* ---- the section ---- */
 
-static int add_plan(struct page *p, const char *plan, const char *words)
+/* Its first paragraph is what to do; the rest has columns. */
+static int add_plan(struct page *p, const char *plan, char *words)
 {
+    char *advice = strstr(words, "\n\n"), *rest = advice ? strstr(advice + 2, "\n\n") : NULL;
+    if (rest) {
+        *advice = *rest = '\0';
+        text_add(&p->html, "<h3>");
+        html_add(&p->html, words);
+        text_add(&p->html, "</h3>\n<p class=\"verdict\">");
+        html_add(&p->html, advice + 2);
+        text_add(&p->html, "</p>\n");
+        words = rest + 2;
+    }
     text_add(&p->html, "<pre class=\"scroll\" tabindex=\"0\">");
     html_add(&p->html, words);
     text_add(&p->html, "</pre>\n");
