@@ -305,8 +305,9 @@ static void stand(struct answer *a, const struct race *r, const char *method)
         const struct trial *t = &r->trial[i];
         bool same_budget =
             t->budget == mine->budget || (is_baseline(mine) && t->budget == a->best.budget);
+        bool same_level = t->level == mine->level || is_baseline(t); /* those have one alone */
         bool alike = t->done && !t->on_test && same_method(t, &a->best) &&
-                     (plan_recipes[t->recipe].fixed || (t->level == mine->level && same_budget));
+                     (plan_recipes[t->recipe].fixed || (same_level && same_budget));
         if (alike && (!theirs || t->accuracy > theirs->accuracy))
             theirs = t;
     }

@@ -22,6 +22,7 @@ struct recipe {
     bool users, classes; /* what tasks it is for */
     bool baseline;       /* trained in no time, from random labels */
     bool fixed;          /* labels for training make no difference, or hardly any */
+    bool one_for_all;    /* does not adapt to a person */
     bool heldout;        /* the theory's bound does not depend on labels each */
     int variant;         /* 0; others differ in settings that may matter, and are tried late */
     const char *set[PLAN_SETTINGS_MAX];

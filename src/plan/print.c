@@ -73,7 +73,9 @@ static void say_recommendation(const struct answer *a, struct text *out)
                        spend, count_text(plan_recipes[a->best.recipe].fixed ? 0 : a->amount.labels),
                        money, method, 100 * a->amount.accuracy, a->s->users ? "person" : "task",
                        100 * a->amount.lo, 100 * a->amount.hi));
-    if (a->s->users)
+    if (plan_recipes[a->best.recipe].one_for_all)
+        paragraph(out, mem_string("It is one model for everybody: a new person labels nothing."));
+    else if (a->s->users)
         paragraph(out,
                   mem_print("Without adapting to them it is %.1f %%; adapting makes %.0f %% of "
                             "people worse.",
@@ -166,8 +168,10 @@ static void say_gains(const struct answer *a, struct text *out)
         if (strcmp(m->method, plan_recipes[a->best.recipe].method) == 0)
             snprintf(state, sizeof state, "recommended");
         else if (!isnan(m->behind))
-            snprintf(state, sizeof state, "%.1f ±%.1f %s at %s labels", 100 * fabs(m->behind),
-                     100 * m->behind_half, m->behind < 0 ? "ahead" : "behind", count_text(m->at));
+            snprintf(state, sizeof state, "%.1f ±%.1f %s %s%s%s", 100 * fabs(m->behind),
+                     100 * m->behind_half, m->behind < 0 ? "ahead" : "behind",
+                     m->whole ? "at " : "in short runs", m->whole ? count_text(m->at) : "",
+                     m->whole ? " labels" : "");
         text_print(out, "  %-10s ", m->method);
         text_pad(out, state, 36);
         if (isnan(m->more_people))
