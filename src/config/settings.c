@@ -54,6 +54,7 @@ const char *setting_before(const char *key)
         {"method.blend_labels", "100"},
         {"train.groups", "16"},
         {"task.labels", "0"},
+        {"task.train_ways", "0"},
         {"test.part", "test"},
     };
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)

@@ -32,7 +32,7 @@ struct baseline {
     const struct dataset *data;
     enum kind kind;
     double l2;
-    int d, ways;
+    int d, ways, train_ways;
     /* bought: each item once, with its label */
     uint8_t *seen; /* (items) */
     int32_t *item, *label;
@@ -134,7 +134,8 @@ static void fit(struct baseline *b)
     for (int k = 0; k < b->ways; k++)
         b->count[k] = 0;
     for (int64_t i = 0; i < b->n; i++)
-        b->count[b->label[i]]++;
+        if (b->label[i] < b->ways) /* few-shot tasks may have more, and no use for it */
+            b->count[b->label[i]]++;
     if (b->kind == POOLED || b->kind == TUNED) {
         float *x = read_rows(b, b->item, b->n);
         memset(b->w, 0,
@@ -311,8 +312,8 @@ static int load_bought(struct baseline *b, const struct ndarray *a)
     b->n = 0;
     int err = 0;
     for (int64_t i = 0; i < n && !err; i++) {
-        if (copy[i] < 0 || copy[i] >= b->data->items || copy[n + i] < 0 || copy[n + i] >= b->ways ||
-            b->seen[copy[i]])
+        if (copy[i] < 0 || copy[i] >= b->data->items || copy[n + i] < 0 ||
+            copy[n + i] >= b->train_ways || b->seen[copy[i]])
             err = fail(METE_EFORMAT, "a bought point is not of this dataset");
         else
             gather(b, &(struct items){&copy[i], &copy[n + i], 1});
@@ -376,6 +377,7 @@ static int open_kind(enum kind kind, const void *state, const struct learner_spe
     b->l2 = kind >= LOCAL ? ((const struct settings *)state)->l2 : 0;
     b->d = d->h * d->w * d->c;
     b->ways = spec->ways;
+    b->train_ways = spec->train_ways > spec->ways ? spec->train_ways : spec->ways;
     size_t w = (size_t)b->ways * (size_t)(b->d + 1), inputs = (size_t)b->d;
     b->seen = mem_array((size_t)d->items, 1);
     b->len = 2 * inputs + (size_t)b->ways + w;

@@ -125,6 +125,7 @@ int engine_open(struct engine **out, const struct engine_spec *spec)
     e->lockstep_set = spec->lockstep_set;
     e->ranks = spec->ranks;
     e->ways = spec->ways;
+    e->train_ways = spec->train_ways ? spec->train_ways : spec->ways;
     e->meta_batch = spec->meta_batch;
     e->groups = spec->groups > 0 ? spec->groups : ENGINE_GROUPS;
     e->largest = spec->largest;
@@ -249,7 +250,8 @@ static void fetch_logits(struct engine *e, struct worker *worker, const struct p
                          float *to)
 {
     int last = e->net.layers - 1;
-    size_t row = (size_t)e->ways, rows = (size_t)p->pass.batch.tasks * (size_t)p->pass.batch.n;
+    size_t row = (size_t)e->train_ways,
+           rows = (size_t)p->pass.batch.tasks * (size_t)p->pass.batch.n;
     float *block = mem_array(rows * row, sizeof *block);
     if (p->logits)
         e->k->download(worker->dev, block, p->logits, rows * row * sizeof *block);
@@ -320,7 +322,7 @@ static int shard_gradient(struct step *s, struct worker *worker, int first, int 
     struct replays *replays = e->k->batched ? &e->replays : NULL;
     bool later = s->update && e->loss_parts, all = later && tasks == s->n;
     if (!replays || !replay_begin(replays, worker, replay_key(worker, same, 8), &p)) {
-        e->method->ops->meta_grad(e->method, worker, &f, e->ways, theta, grad, &p);
+        e->method->ops->meta_grad(e->method, worker, &f, e->train_ways, theta, grad, &p);
         if (!direct)
             e->k->reduce(worker->dev, tasks, gradient_len(e), to, grad, add);
         if (later)

@@ -30,6 +30,7 @@ struct engine_spec {
     struct outer_settings outer;
     struct images images; /* host data; must outlive the engine */
     int ways;
+    int train_ways; /* of training tasks, where the net has no head; 0: the same */
     int meta_batch;
     int groups;                 /* of a meta-batch, at most; 0: ENGINE_GROUPS */
     struct batch_shape largest; /* support and query of the largest training task */

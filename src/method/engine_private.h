@@ -35,7 +35,7 @@ struct engine {
     struct lockstep_set *lockstep_set; /* or NULL: it takes its steps alone */
     struct lockstep *lockstep;         /* that it is in, or NULL */
     bool ahead;                        /* the lockstep group's steps may still be under way */
-    int ways, meta_batch, groups;
+    int ways, train_ways, meta_batch, groups;
     struct batch_shape largest;
     uint64_t seed;
     int64_t steps;

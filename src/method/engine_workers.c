@@ -61,7 +61,7 @@ struct worker engine_measure(const struct engine *e, const struct batch_shape *s
     struct prediction p = {.wanted = predict};
     task_batch_take(&f, &worker, shape, shuffled, &e->images);
     struct vec grad = vector_take(&worker, shape->tasks);
-    e->method->ops->meta_grad(e->method, &worker, &f, e->ways, (struct vec){0}, grad, &p);
+    e->method->ops->meta_grad(e->method, &worker, &f, e->train_ways, (struct vec){0}, grad, &p);
     return worker;
 }
 

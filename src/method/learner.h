@@ -147,7 +147,9 @@ enum { LEARNER_AHEAD = 16 };
 /* What a run asks for. */
 struct learner_spec {
     const struct dataset *data; /* outlives the learner */
-    int ways, meta_batch;
+    int ways;                   /* of tasks to adapt to and predict */
+    int train_ways;             /* of those to learn from; 0: the same */
+    int meta_batch;
     int support, query; /* images of the largest training task */
     uint64_t seed;
     const char *device;  /* NULL: cpu */

@@ -216,7 +216,7 @@ static void members_change(struct lockstep *c)
 static bool alike(const struct lockstep *c, const struct engine *e)
 {
     const struct method_ops *ops = e->method->ops;
-    return c->pixels == e->pixels && c->net.k == e->k && c->ways == e->ways &&
+    return c->pixels == e->pixels && c->net.k == e->k && c->ways == e->train_ways &&
            c->shape.tasks == e->meta_batch && c->shape.support == e->largest.support &&
            c->shape.query == e->largest.query && c->device.index == e->device.index &&
            c->device.full_fp32 == e->device.full_fp32 && c->method.ops == ops &&
@@ -234,7 +234,7 @@ static int lockstep_open(struct lockstep **out, struct lockstep_set *all, const 
     c->pixels = e->pixels;
     c->net = e->net;
     c->shape = (struct batch_shape){e->meta_batch, e->largest.support, e->largest.query};
-    c->ways = e->ways;
+    c->ways = e->train_ways;
     c->shuffled = ops->shuffled ? ops->shuffled(e->method) : (struct shuffle){0};
     c->method = (struct method){ops, mem_alloc(ops->state_size)};
     memcpy(c->method.state, e->method->state, ops->state_size);

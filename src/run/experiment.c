@@ -5,6 +5,7 @@
 #include "run/identity.h"
 #include "run/model.h"
 #include "run/ranks_learner.h"
+#include "method/given_learner.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/jsonw.h"
@@ -43,6 +44,7 @@ static int open_judged(struct experiment *x, int shots, uint64_t seed, struct ta
     s.query = tasks_are_users(x->train) ? 0 : test->query;
     s.holdout = test->holdout;
     s.labels = 0;
+    s.train_ways = 0;
     return tasks_open(out, x->data, &x->bench, &s, seed);
 }
 
@@ -147,6 +149,25 @@ static int check_redraw(const struct experiment *x)
     return 0;
 }
 
+/* Other ways in training: what has a head has an output for each class, and what chooses labels by
+ * the model's predictions would ask for those of tests. */
+static int check_train_ways(const struct experiment *x)
+{
+    const struct method_ops *method = x->setup.method.ops;
+    const struct label_ops *labels = x->setup.labeller.ops;
+    if (method->head || given_learner_find(method->name))
+        return fail(METE_EINVAL,
+                    "task.train_ways: method %s has an output for each class, so it trains on as "
+                    "many as it is tested on; leave it at 0",
+                    method->name);
+    if (labels && labels->needs & LABEL_LEARNER)
+        return fail(METE_EINVAL,
+                    "task.train_ways: labels=%s looks at predictions, which are of %d classes; use "
+                    "random or stratified",
+                    labels->name, tasks_ways(x->val));
+    return 0;
+}
+
 int experiment_open_tasks(struct experiment *x)
 {
     int err = parse_shots(x);
@@ -193,6 +214,8 @@ int experiment_open_tasks(struct experiment *x)
         err = open_judged(x, x->setup.train.val_shots, (uint64_t)x->setup.test.seed, &x->val);
     if (!err)
         err = tasks_check(x->val, SPLIT_VAL);
+    if (!err && tasks_ways(x->train) != tasks_ways(x->val))
+        err = check_train_ways(x);
     for (int i = 0; i < x->n_shots && !err; i++) {
         err = open_test(x, i);
     }
@@ -245,7 +268,8 @@ static int open_learner(struct experiment *x, const struct settings *settings, s
                         const struct experiment_options *o)
 {
     struct learner_spec spec = {.data = x->data,
-                                .ways = tasks_ways(x->train),
+                                .ways = tasks_ways(x->val),
+                                .train_ways = tasks_ways(x->train),
                                 .meta_batch = x->setup.train.meta_batch,
                                 .support = tasks_max_labels(x->train),
                                 .query = tasks_max_query(x->train),
@@ -363,7 +387,7 @@ static int write_model(const struct experiment *x, const struct tensors *model, 
     struct card_text card;
     int n = 0;
     struct safetensors_pair *meta = settings_pairs(settings, &n);
-    card_write(&card, x->data, tasks_ways(x->train), tasks_are_users(x->train), frozen);
+    card_write(&card, x->data, tasks_ways(x->val), tasks_are_users(x->train), frozen);
     meta = mem_grow(meta, (size_t)(n + card.n), sizeof *meta);
     memcpy(meta + n, card.pairs, (size_t)card.n * sizeof *meta);
     int err = 0;

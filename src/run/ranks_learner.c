@@ -249,6 +249,7 @@ int ranks_learner_open(struct learner **out, const struct ranks_opening *o,
     message_put_text(m, spec->device);
     message_put_int(m, spec->threads);
     message_put_int(m, spec->ways);
+    message_put_int(m, spec->train_ways);
     message_put_int(m, spec->meta_batch);
     message_put_int(m, spec->support);
     message_put_int(m, spec->query);

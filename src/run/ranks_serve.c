@@ -48,6 +48,7 @@ static int open_learner(struct serving *s, struct shelf *shelf)
     spec.threads = (int)message_get_int(m);
     spec.threads = spec.threads ? spec.threads : ranks_threads();
     spec.ways = (int)message_get_int(m);
+    spec.train_ways = (int)message_get_int(m);
     spec.meta_batch = (int)message_get_int(m);
     spec.support = (int)message_get_int(m);
     spec.query = (int)message_get_int(m);

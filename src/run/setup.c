@@ -151,6 +151,7 @@ int setup_learner(const struct setup *s, const struct learner_spec *spec,
         return err;
     engine.images = engine_images(spec->data);
     engine.ways = spec->ways;
+    engine.train_ways = spec->train_ways;
     engine.meta_batch = spec->meta_batch;
     engine.largest = (struct batch_shape){1, spec->support, spec->query};
     engine.seed = spec->seed;

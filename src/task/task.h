@@ -33,6 +33,7 @@ struct task_settings {
     int kind;        /* enum task_kind */
     int cap;         /* enum task_cap */
     double holdout;  /* of a user's items where the dataset has no parts */
+    int train_ways;  /* of a few-shot training task; 0: those of the benchmark's name */
     int labels;      /* that a user gives in all, support and query; 0: shots and query say it */
 };
 extern const struct param task_params[]; /* for a section named "" */

@@ -40,6 +40,9 @@ const struct param task_params[] = {
                      "as many shots as it has"),
     PARAM_REAL_ROW(S, holdout, "task.holdout", 0.2, 0, 0.9,
                    "share of a training user's items kept as query where the dataset has no parts"),
+    PARAM_INT_ROW(S, train_ways, "task.train_ways", 0, 0, 1e6,
+                  "classes of a few-shot training task, for methods without an output for each; 0: "
+                  "as the benchmark's name says, which tests keep to"),
     PARAM_INT_ROW(S, labels, "task.labels", 0, 0, 1e6,
                   "labels that a training user gives in all, half of them query; 0: as shots and "
                   "task.query say"),
@@ -240,7 +243,7 @@ static int set_ways(struct tasks *t, const struct bench *b, const struct task_se
                     "task.kind=classes for few-shot tasks",
                     d->name, d->classes, b->dataset, d->classes, b->shots);
     t->split.users = users;
-    t->ways = users ? d->classes : b->ways;
+    t->ways = users ? d->classes : s->train_ways ? s->train_ways : b->ways;
     t->shots = s->shots ? s->shots : b->shots;
     t->query = s->query || users ? s->query : 1;
     t->pool_cap = s->pool;
@@ -251,6 +254,10 @@ static int set_ways(struct tasks *t, const struct bench *b, const struct task_se
             "task.query_items=fixed: the query of a user of %s is the same anyway; leave it "
             "at drawn",
             d->name);
+    if (users && s->train_ways)
+        return fail(METE_EINVAL,
+                    "task.train_ways: a task of %s is a person, with all classes; leave it at 0",
+                    d->name);
     t->cap = s->cap;
     t->each = s->labels;
     if (s->labels && !users)
