@@ -61,6 +61,31 @@ static int check_size(const struct ingest *g, const struct image *image, const c
                 image->h, g->o.from_w, g->o.from_h);
 }
 
+/* to = from, a quarter turn anticlockwise; both (side, side, c). */
+static void turn(const uint8_t *from, int side, int c, uint8_t *to)
+{
+    for (int y = 0; y < side; y++)
+        for (int x = 0; x < side; x++)
+            memcpy(to + (y * side + x) * c, from + (x * side + side - 1 - y) * c, (size_t)c);
+}
+
+static int put_item(struct ingest *g, int64_t item, const uint8_t *pixels)
+{
+    size_t size = (size_t)g->o.h * (size_t)g->o.w * (size_t)g->o.c;
+    uint8_t *turned = NULL;
+    int err = builder_put(g->builder, item, pixels, 1);
+    if (err || !g->o.turned)
+        return err;
+    err = mem_try(&turned, 3, size, "an image");
+    for (int i = 0; i < 3 && !err; i++) {
+        uint8_t *to = turned + (size_t)i * size;
+        turn(i ? to - size : pixels, g->o.h, g->o.c, to);
+        err = builder_put(g->builder, item + (i + 1) * g->o.turned, to, 1);
+    }
+    free(turned);
+    return err;
+}
+
 static int decode_file(void *user, int piece, int worker)
 {
     struct ingest *g = user;
@@ -71,14 +96,14 @@ static int decode_file(void *user, int piece, int worker)
     if (!err)
         err = check_size(g, &image, file->place);
     if (!err && image.h == g->o.h && image.w == g->o.w) {
-        err = builder_put(g->builder, file->item, image.pixels, 1);
+        err = put_item(g, file->item, image.pixels);
     } else if (!err) {
         uint8_t *pixels = NULL;
         err = mem_try(&pixels, (size_t)g->o.h * (size_t)g->o.w, (size_t)g->o.c, "an image");
         if (!err)
             err = image_resize(&image, g->o.h, g->o.w, g->o.filter, pixels);
         if (!err)
-            err = builder_put(g->builder, file->item, pixels, 1);
+            err = put_item(g, file->item, pixels);
         free(pixels);
     }
     image_release(&image);

@@ -17,6 +17,8 @@ struct ingest_options {
     int h, w, c;      /* of an item */
     enum image_filter filter;
     int from_h, from_w; /* the size every file must have; 0: any */
+    int64_t turned;     /* not 0: an item's copies, turned by 90, 180 and 270 degrees, are so many
+                         * and twice and three times as many items further; h is w */
     int threads;        /* 0: one per core */
 };
 

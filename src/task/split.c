@@ -1,6 +1,7 @@
 /* split.c - drawing and checking splits. */
 #include "task/split.h"
 #include "task/split_file.h"
+#include "data/names.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -63,10 +64,67 @@ static bool read_three(const char *text, char between, double out[SPLIT_PARTS])
     return true;
 }
 
-static int split_counts(const struct dataset *d, const double count[SPLIT_PARTS], bool users,
-                        int seed, uint8_t *part)
+/* ---- drawn ---- */
+
+/* "Alphabet/character07/rot090" is "Alphabet/character07" turned: how long that is, or 0. */
+static int plain_length(const char *name)
 {
-    int n[SPLIT_PARTS], groups = users ? d->users : d->classes;
+    static const char *const turns[] = {"/rot090", "/rot180", "/rot270"};
+    size_t length = strlen(name), suffix = strlen(turns[0]);
+    for (int i = 0; i < 3 && length > suffix; i++)
+        if (strcmp(name + length - suffix, turns[i]) == 0)
+            return (int)(length - suffix);
+    return 0;
+}
+
+/* In *from, for each class, the one that it is a turned copy of, or -1; NULL: there are none. */
+static int find_turned(const struct dataset *d, int **from)
+{
+    struct names classes = {0};
+    int turned = 0, err = 0;
+    for (int k = 0; d->class_names && k < d->classes; k++)
+        turned += plain_length(d->class_names[k]) > 0;
+    for (int k = 0; turned && k < d->classes && err >= 0; k++)
+        err = names_add(&classes, d->class_names[k]);
+    if (turned && err >= 0)
+        *from = mem_array((size_t)d->classes, sizeof **from);
+    for (int k = 0; *from && k < d->classes; k++) {
+        char *plain = mem_print("%.*s", plain_length(d->class_names[k]), d->class_names[k]);
+        (*from)[k] = names_find(&classes, plain);
+        free(plain);
+    }
+    names_release(&classes);
+    return err < 0 ? err : 0;
+}
+
+/* Parts are drawn for the groups that are no turned copies, whose number groups_drawn() is. */
+static int groups_drawn(const struct dataset *d, bool users, const int *turned)
+{
+    int groups = users ? d->users : d->classes, n = 0;
+    for (int g = 0; g < groups; g++)
+        n += !turned || turned[g] < 0;
+    return n;
+}
+
+/* From the parts of those to the parts of all. */
+static void place_turned(const int *turned, int groups, uint8_t *part)
+{
+    int from = 0;
+    uint8_t *drawn = mem_array((size_t)groups + 1, 1);
+    memcpy(drawn, part, (size_t)groups);
+    for (int g = 0; g < groups; g++)
+        if (turned[g] < 0)
+            part[g] = drawn[from++];
+    for (int g = 0; g < groups; g++)
+        if (turned[g] >= 0)
+            part[g] = part[turned[g]] == SPLIT_TRAIN ? SPLIT_TRAIN : SPLIT_PARTS;
+    free(drawn);
+}
+
+static int split_counts(const struct dataset *d, const double count[SPLIT_PARTS], bool users,
+                        int groups, int seed, uint8_t *part)
+{
+    int n[SPLIT_PARTS];
     double total = count[0] + count[1] + count[2];
     for (int p = 0; p < SPLIT_PARTS; p++) {
         if (count[p] != floor(count[p]))
@@ -128,15 +186,16 @@ static bool is_news(int users, const int n[SPLIT_PARTS])
     return memcmp(then, n, sizeof then) != 0;
 }
 
-static int find_parts(struct split *s, const struct dataset *d, const char *how, int seed,
-                      uint8_t *part)
+/* *drawn: of `groups` groups, to be placed; else of all. */
+static int find_parts(struct split *s, const struct dataset *d, const char *how, int groups,
+                      int seed, uint8_t *part, bool *drawn)
 {
     static const double few_shot[] = {1000, 200, 423}; /* Omniglot, all 1,623 characters */
     double number[SPLIT_PARTS];
     bool users = s->users;
-    int groups = users ? d->users : d->classes;
     if (strcmp(how, "auto") == 0 && !users && d->class_split)
         how = "published";
+    *drawn = true;
     if (strcmp(how, "auto") == 0 && users) {
         int n[SPLIT_PARTS];
         parts_share_users(groups, n);
@@ -146,12 +205,13 @@ static int find_parts(struct split *s, const struct dataset *d, const char *how,
     }
     if (strcmp(how, "auto") == 0)
         return split_shares(few_shot, groups, seed, part);
-    if (strcmp(how, "published") == 0 || strcmp(how, "vinyals") == 0 || strcmp(how, "ravi") == 0)
-        return published(s, d, how, part);
     if (read_three(how, '/', number))
-        return split_counts(d, number, users, seed, part);
+        return split_counts(d, number, users, groups, seed, part);
     if (read_three(how, ':', number))
         return split_shares(number, groups, seed, part);
+    *drawn = false;
+    if (strcmp(how, "published") == 0 || strcmp(how, "vinyals") == 0 || strcmp(how, "ravi") == 0)
+        return published(s, d, how, part);
     if (is_folder(how))
         return read_files(s, d, how, part);
     return fail(METE_EINVAL,
@@ -194,9 +254,15 @@ int split_make(struct split *out, const struct dataset *d, bool users, const cha
     memset(part, SPLIT_PARTS, (size_t)groups);
     out->users = users;
     out->by_content = false;
-    int err = find_parts(out, d, how, seed, part);
+    int *turned = NULL, err = users ? 0 : find_turned(d, &turned);
+    bool drawn;
+    if (!err)
+        err = find_parts(out, d, how, groups_drawn(d, users, turned), seed, part, &drawn);
+    if (!err && drawn && turned)
+        place_turned(turned, groups, part);
     if (!err)
         list_parts(out, part, groups);
+    free(turned);
     free(part);
     return err;
 }

@@ -10,6 +10,9 @@
  *   a folder       that holds {train,val,test}.txt (Vinyals: Alphabet/character/rot
  *                  lines) or .csv (Ravi: filename,label); the .txt files go before
  * A class or user in two parts is refused.
+ *
+ * Where classes are drawn, one named "X/rot090" (180, 270) is X turned: it is for training if X
+ * is, and else in no part.
  */
 #ifndef TASK_SPLIT_H
 #define TASK_SPLIT_H

@@ -1,5 +1,6 @@
 /* test_import_images.c - Omniglot, mini-ImageNet and folders, on small ones made here. */
 #include "data/dataset.h"
+#include "task/split.h"
 #include "test.h"
 #include "files.h"
 
@@ -60,13 +61,18 @@ static int import(const char *kind, const char *const *paths, const char *const 
     return mete_data_import(&o);
 }
 
-static int import_omniglot(const struct flaw *flaw, const char *complete)
+static int import_omniglot_with(const struct flaw *flaw, const char *complete, const char *also)
 {
     char archive[512];
     snprintf(archive, sizeof archive, "%s", scratch("o.zip"));
     make_omniglot(archive, "zip", flaw);
-    return import("omniglot", (const char *[]){archive, NULL}, (const char *[]){complete, NULL},
-                  scratch("omniglot"));
+    return import("omniglot", (const char *[]){archive, NULL},
+                  (const char *[]){complete, also, NULL}, scratch("omniglot"));
+}
+
+static int import_omniglot(const struct flaw *flaw, const char *complete)
+{
+    return import_omniglot_with(flaw, complete, NULL);
 }
 
 /* Nothing that looks like a dataset, and no half of one, is left. */
@@ -107,6 +113,48 @@ TEST(omniglot_is_sorted_and_averaged)
     CHECK_OK(mete_data_verify(scratch("omniglot")));
     CHECK_EQ(import_omniglot(&(struct flaw){0}, "complete=no"), METE_EINVAL);
     CHECK_HAS(mete_errmsg(), "exists already");
+    shell("rm -rf '%s'", scratch("omniglot"), "");
+}
+
+/* Three characters, three more for each quarter turn; those of training alone are drawn. */
+TEST(turned_characters_are_classes_for_training)
+{
+    NEED_ARCHIVE;
+    NEED_PNG;
+    CHECK_OK(import_omniglot_with(&(struct flaw){0}, "complete=no", "rotations=yes"));
+    struct dataset *d = NULL;
+    CHECK_OK(dataset_open(&d, scratch("omniglot")));
+    CHECK_EQ(d->items, 240);
+    CHECK_EQ(d->classes, 12);
+    CHECK_STR(d->class_names[2], "Latin/character01");
+    CHECK_STR(d->class_names[3], "Greek/character01/rot090");
+    CHECK_STR(d->class_names[11], "Latin/character01/rot270");
+    CHECK_EQ(d->y[239], 11);
+    enum { SIDE = 28, AREA = SIDE * SIDE };
+    const uint8_t *x = d->x;
+    for (int item = 0; item < 60; item++)
+        for (int turn = 1; turn < 4; turn++) {
+            const uint8_t *from = x + (item + 60 * (turn - 1)) * AREA,
+                          *to = x + (item + 60 * turn) * AREA;
+            for (int row = 0; row < SIDE; row++)
+                for (int column = 0; column < SIDE;
+                     column++) /* anticlockwise: the right column is the top row */
+                    if (to[(SIDE - 1 - column) * SIDE + row] != from[row * SIDE + column])
+                        CHECK_EQ(item, -1);
+        }
+    for (int seed = 0; seed < 20; seed++) {
+        struct split split = {0};
+        CHECK_OK(split_make(&split, d, false, "1/1/1", seed));
+        CHECK_EQ(split.n[SPLIT_TRAIN], 4);
+        CHECK_EQ(split.n[SPLIT_VAL], 1);
+        CHECK_EQ(split.n[SPLIT_TEST], 1);
+        for (int i = 0; i < 4; i++)
+            CHECK_EQ(split.group[SPLIT_TRAIN][i], split.group[SPLIT_TRAIN][0] + 3 * i);
+        CHECK(split.group[SPLIT_VAL][0] < 3 && split.group[SPLIT_TEST][0] < 3);
+        split_release(&split);
+    }
+    CHECK_EQ(split_make(&(struct split){0}, d, false, "2/1/1", 0), METE_EINVAL);
+    dataset_close(d);
     shell("rm -rf '%s'", scratch("omniglot"), "");
 }
 
@@ -411,8 +459,9 @@ TEST(an_import_that_is_stopped_leaves_nothing)
     CHECK_NOTHING_LEFT("omniglot");
 }
 
-TESTS(T(omniglot_is_sorted_and_averaged), T(omniglot_with_a_flaw_is_refused_by_name),
-      T(an_archive_cut_short_is_refused), T(the_number_of_threads_does_not_matter),
+TESTS(T(omniglot_is_sorted_and_averaged), T(turned_characters_are_classes_for_training),
+      T(omniglot_with_a_flaw_is_refused_by_name), T(an_archive_cut_short_is_refused),
+      T(the_number_of_threads_does_not_matter),
       T(miniimagenet_keeps_the_order_and_split_of_its_lists),
       T(miniimagenet_finds_its_lists_by_name), T(miniimagenet_with_a_flaw_is_refused_by_name),
       T(folders_are_classes_or_users_and_classes), T(folders_with_a_flaw_are_refused_by_name),

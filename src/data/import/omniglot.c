@@ -5,6 +5,9 @@
  * ink black.  Characters are classes, sorted by name; item 20 k + d - 1 is character
  * k by drawer d.  (Drawers are numbered within an alphabet: drawer 3 of one is not
  * drawer 3 of another, so they are no users.)
+ *
+ * With rotations=yes the drawings turned by 90, 180 and 270 degrees are further classes,
+ * "Alphabet/character07/rot090", behind all characters, whose numbers stay as they are.
  */
 #include "data/importer.h"
 #include "data/ingest.h"
@@ -22,7 +25,7 @@ enum { DRAWERS = 20, SIDE = 105, CHARACTERS = 964 + 659, ALPHABETS = 30 + 20 };
 
 struct settings {
     int size, filter;
-    bool invert, complete;
+    bool invert, rotations, complete;
 };
 
 static const struct param params[] = {
@@ -31,6 +34,8 @@ static const struct param params[] = {
                      "how the 105 x 105 pixels are resized"),
     PARAM_BOOL_ROW(struct settings, invert, "invert", 0,
                    "a learner sees ink as 1 and paper as 0, not paper as 1"),
+    PARAM_BOOL_ROW(struct settings, rotations, "rotations", 0,
+                   "characters turned by 90, 180 and 270 degrees are classes, too, for training"),
     PARAM_BOOL_ROW(struct settings, complete, "complete", 1,
                    "refuse anything but all 1,623 characters"),
     {0},
@@ -38,9 +43,10 @@ static const struct param params[] = {
 
 struct omniglot {
     const struct settings *set;
-    struct names classes; /* "Alphabet/characterNN" */
-    bool *seen;           /* (classes, DRAWERS) */
-    const char *path;     /* the archive at hand */
+    struct names classes;  /* "Alphabet/characterNN" */
+    int characters, turns; /* classes are characters x turns */
+    bool *seen;            /* (classes, DRAWERS) */
+    const char *path;      /* the archive at hand */
 };
 
 /* "…/Alphabet/character07/0709_13.png" is class "Alphabet/character07", drawer 13.
@@ -115,7 +121,7 @@ static int place(void *user, const char *name, int64_t *item)
 }
 
 /* Or METE_ENOMEM. */
-static int count_alphabets(struct import_job *job)
+static int count_alphabets(const struct omniglot *o, struct import_job *job)
 {
     int n = 0;
     struct dataset *about = &job->about;
@@ -126,7 +132,8 @@ static int count_alphabets(struct import_job *job)
     for (int k = 0; k < about->classes; k++) {
         const char *name = about->class_names[k];
         about->class_groups[k] = mem_print("%.*s", (int)(strchr(name, '/') - name), name);
-        n += k == 0 || strcmp(about->class_groups[k], about->class_groups[k - 1]) != 0;
+        n += k == 0 ||
+             (k < o->characters && strcmp(about->class_groups[k], about->class_groups[k - 1]) != 0);
     }
     return n;
 }
@@ -134,18 +141,18 @@ static int count_alphabets(struct import_job *job)
 static int check_complete(struct omniglot *o, struct import_job *job)
 {
     struct dataset *about = &job->about;
-    for (int64_t i = 0; i < about->items; i++)
+    for (int64_t i = 0; i < o->characters * (int64_t)DRAWERS; i++)
         if (!o->seen[i])
             return fail(METE_EFORMAT, "%s: drawer %d is missing; expected %d drawings of each",
                         about->class_names[i / DRAWERS], (int)(i % DRAWERS) + 1, DRAWERS);
-    int alphabets = count_alphabets(job);
+    int alphabets = count_alphabets(o, job);
     if (alphabets < 0)
         return alphabets;
-    if (o->set->complete && (about->classes != CHARACTERS || alphabets != ALPHABETS))
+    if (o->set->complete && (o->characters != CHARACTERS || alphabets != ALPHABETS))
         return fail(METE_EFORMAT,
                     "expected %d characters of %d alphabets, found %d of %d; give both archives, "
                     "or --set complete=no",
-                    CHARACTERS, ALPHABETS, about->classes, alphabets);
+                    CHARACTERS, ALPHABETS, o->characters, alphabets);
     return 0;
 }
 
@@ -160,6 +167,7 @@ static int ingest_all(struct omniglot *o, struct import_job *job, int64_t files)
                                      .filter = (enum image_filter)o->set->filter,
                                      .from_h = SIDE,
                                      .from_w = SIDE,
+                                     .turned = o->turns > 1 ? o->characters * DRAWERS : 0,
                                      .threads = job->threads};
     int err = builder_shape(job->builder, o->set->size, o->set->size, 1, false);
     if (!err)
@@ -172,6 +180,21 @@ static int ingest_all(struct omniglot *o, struct import_job *job, int64_t files)
         err = ingest_finish(g);
     ingest_close(g);
     return err;
+}
+
+/* The characters, then all of them by each turn. */
+static int name_turns(struct omniglot *o, char ***names)
+{
+    for (int turn = 1; turn < o->turns; turn++)
+        for (int k = 0; k < o->characters; k++) {
+            char *name = mem_print("%s/rot%03d", o->classes.at[k], 90 * turn);
+            int number = names_add(&o->classes, name);
+            free(name);
+            if (number < 0)
+                return number;
+        }
+    *names = names_take(&o->classes);
+    return 0;
 }
 
 static int describe(struct omniglot *o, struct import_job *job)
@@ -191,8 +214,7 @@ static int describe(struct omniglot *o, struct import_job *job)
     about->licence = mem_string("MIT");
     about->source = mem_string("Omniglot, Lake, Salakhutdinov and Tenenbaum (2015), "
                                "https://github.com/brendenlake/omniglot");
-    about->class_names = names_take(&o->classes);
-    return 0;
+    return name_turns(o, &about->class_names);
 }
 
 static int import_omniglot(struct import_job *job)
@@ -205,8 +227,10 @@ static int import_omniglot(struct import_job *job)
     if (!err)
         err = names_sort(&o.classes, NULL);
     if (!err) {
-        job->about.classes = o.classes.n;
-        job->about.items = (int64_t)o.classes.n * DRAWERS;
+        o.characters = o.classes.n;
+        o.turns = o.set->rotations ? 4 : 1;
+        job->about.classes = o.characters * o.turns;
+        job->about.items = (int64_t)job->about.classes * DRAWERS;
         err = mem_try(&o.seen, (size_t)job->about.items, sizeof *o.seen, "images");
     }
     if (!err)
