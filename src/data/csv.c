@@ -241,7 +241,11 @@ static int skip_mark(struct csv *c)
     int err = fill(c);
     if (err)
         return err;
-    if (c->end - c->at >= 3 && memcmp(c->buffer + c->at, "\xef\xbb\xbf", 3) == 0)
+    const char *start = c->buffer + c->at;
+    size_t n = c->end - c->at;
+    if (n >= 2 && (memcmp(start, "\xff\xfe", 2) == 0 || memcmp(start, "\xfe\xff", 2) == 0))
+        return fail_at(c, 1, 1, "UTF-16 text; save the file as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    if (n >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0)
         c->at += 3;
     return 0;
 }

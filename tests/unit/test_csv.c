@@ -93,6 +93,10 @@ TEST(faults_have_their_place)
     CHECK_STR(parse("a,b\n\xc3\xa9,\xe9t\xe9\n", 100),
               "f.csv:2:4: text that is not UTF-8; save the file as UTF-8 (iconv -f WINDOWS-1252 -t "
               "UTF-8, if it is from a spreadsheet)");
+    CHECK_STR(parse("\xff\xfe"
+                    "a",
+                    1),
+              "f.csv:1:1: UTF-16 text; save the file as UTF-8 (iconv -f UTF-16 -t UTF-8)");
     CHECK_STR(parse("\"\xc3\"\n", 1), parse("\xc3\n", 100)); /* cut short */
 }
 
