@@ -380,8 +380,11 @@ static int read_grid(struct page *p, const char *sql, struct grid *g)
             g->text = mem_grow(g->text, size, sizeof *g->text);
             memset(g->text + size - GRID_COLUMNS, 0, GRID_COLUMNS * sizeof *g->text);
         }
-        if (column < GRID_COLUMNS)
-            g->text[row * GRID_COLUMNS + column] = mem_string(word(stmt, 2));
+        if (column >= GRID_COLUMNS)
+            continue;
+        char **text = &g->text[row * GRID_COLUMNS + column];
+        free(*text); /* a damaged database may name a cell twice */
+        *text = mem_string(word(stmt, 2));
     }
     sqlite3_finalize(stmt);
     return err ? err : next < 0 ? next : 0;
