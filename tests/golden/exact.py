@@ -31,6 +31,8 @@ SMALL = ("--set train.steps=6 --set train.validate_every=3 --set train.val_tasks
          " --set train.meta_batch=3 --threads 1 --device ref64")
 MLP = f"{SMALL} --net mlp --set net.units=8 --set net.hidden=1"
 CONV = f"{SMALL} --set net.filters=3"
+PLAN = ("plan glyphs-users:classes=4,users=40,images=24 --labels 120 --target 60% --net mlp --set net.units=8"
+        " --set train.steps=40 --methods protonet,reptile,tuned,nearest --device ref64 --threads 1 --db plan.db")
 
 # name: (command, kind).  Kinds: words and numbers; parts, by hash.
 COMMANDS = {
@@ -78,6 +80,10 @@ COMMANDS = {
     "ledgers": (["cat", "train-maml/ledger.csv", "train-second/ledger.csv", "train-reptile/ledger.csv",
                  "train-protonet/ledger.csv", "train-active/ledger.csv", "train-kcenter/ledger.csv",
                  "train-kmeans/ledger.csv"], "parts"),
+    # a plan, and its page
+    "plan": (PLAN, "text"),
+    "plan-json": (f"{PLAN} --json", "text"),
+    "page-plan": (f"{PLAN} -o plan.html", "plan.html"),
     # reports: a database of made-up runs, and those that are kept
     "results": ("results made-up.db", "text"),
     "results-summary": ("results made-up.db --format summary", "text"),
