@@ -202,6 +202,46 @@ TEST(a_baseline_that_was_saved_is_the_same)
     dataset_close(d);
 }
 
+/* Three classes in the plane; what is not trained is not standardised. */
+TEST(the_nearest_mean_is_that_of_all_numbers_of_a_row)
+{
+    static const float at[6][2] = {{0, 0}, {2, 0}, {0, 4}, {0, 1}, {2, 1}, {1, 4}};
+    struct dataset *d = NULL, parts = {.name = (char *)"plane",
+                                       .items = 6,
+                                       .classes = 3,
+                                       .h = 1,
+                                       .w = 1,
+                                       .c = 2,
+                                       .is_float = true,
+                                       .scale = 1};
+    parts.x = mem_array(1, sizeof at);
+    memcpy((void *)parts.x, at, sizeof at);
+    parts.y = mem_array(6, sizeof *parts.y);
+    CHECK_OK(dataset_from_memory(&d, &parts));
+    struct method m;
+    struct learner *l = NULL;
+    struct learner_spec spec = {.data = d, .ways = 3, .meta_batch = 1};
+    CHECK_OK(method_open(&m, "nearest"));
+    CHECK_OK(m.ops->open(m.state, &spec, &l));
+    const int32_t labels[] = {0, 1, 2};
+    float probs[9], *to = probs;
+    struct items support = {all, labels, 3}, query = {all + 3, NULL, 3};
+    CHECK_OK(learner_adapt(l, 1, &support));
+    CHECK_OK(learner_predict(l, 1, &query, &(struct predicted){.probs = &to}));
+    for (int i = 0; i < 3; i++) {
+        double sum = 0;
+        for (int k = 0; k < 3; k++)
+            sum += exp(-(pow(at[3 + i][0] - at[k][0], 2) + pow(at[3 + i][1] - at[k][1], 2)) / 2);
+        for (int k = 0; k < 3; k++) {
+            double far = pow(at[3 + i][0] - at[k][0], 2) + pow(at[3 + i][1] - at[k][1], 2);
+            CHECK_NEAR(probs[3 * i + k], exp(-far / 2) / sum, 1e-6);
+        }
+    }
+    learner_close(l);
+    method_close(&m);
+    dataset_close(d);
+}
+
 TESTS(T(the_gradient_is_that_of_the_loss), T(a_fit_ends_where_the_gradient_is_zero),
       T(two_points_have_a_known_answer), T(each_baseline_says_what_it_should),
-      T(a_baseline_that_was_saved_is_the_same))
+      T(a_baseline_that_was_saved_is_the_same), T(the_nearest_mean_is_that_of_all_numbers_of_a_row))
