@@ -34,7 +34,7 @@ CONV = f"{SMALL} --set net.filters=3"
 PLAN = ("plan glyphs-users:classes=4,users=40,images=24 --labels 120 --target 60% --net mlp --set net.units=8"
         " --set train.steps=40 --methods protonet,reptile,tuned,nearest --device ref64 --threads 1 --db plan.db")
 
-# name: (command, kind).  Kinds: words and numbers; parts, by hash.
+# name: (command, kind).  Kinds: text, words and numbers; parts, by hash; quiet, nothing (times are in it).
 COMMANDS = {
     "tasks": (f"tasks {GLYPHS}:5w-2s --n 4 --json", "text"),
     "tasks-users": ("tasks glyphs-users:classes=4,users=30,images=10:1s --part val --json", "text"),
@@ -84,6 +84,9 @@ COMMANDS = {
     "plan": (PLAN, "text"),
     "plan-json": (f"{PLAN} --json", "text"),
     "page-plan": (f"{PLAN} -o plan.html", "plan.html"),
+    # people, and what a table says of baselines
+    "run-people": (f"run {ROOT}/tests/suites/baselines.yaml --db people.db --threads 1 --device ref64", "quiet"),
+    "results-people": ("results people.db", "text"),
     # reports: a database of made-up runs, and those that are kept
     "results": ("results made-up.db", "text"),
     "results-summary": ("results made-up.db --format summary", "text"),
@@ -136,6 +139,8 @@ def said(mete, command, kind):
     if done.returncode:
         return f"exit {done.returncode}: {done.stderr.decode(errors='replace')}"
     text = done.stdout.decode()
+    if kind == "quiet":
+        return ""
     if kind == "events":
         return event_hashes("events")
     if kind.endswith(".html"):
