@@ -144,4 +144,5 @@ same "10 people give 5 labels each" "10 tasks, 50 labels of 50 items: 30 support
 same "the 5 people of validation are tested" 5 "$(awk '$1 == "best" {print $5}' "$tmp/out")"
 refuses "a task of classes gives no labels" 2 "task.labels is what a person gives" "$METE" train glyphs:5w-1s@100 --set task.labels=5
 refuses "one label is too few" 2 "2 or more" "$METE" train glyphs-users:1s@100 --set task.labels=1
+refuses "repeats of few-shot tasks" 2 "raise test.tasks" "$METE" train glyphs:5w-1s@100 --method protonet --set test.repeats=2 -o "$tmp/x"
 finish
