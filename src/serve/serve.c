@@ -3,11 +3,14 @@
 #include "base/options.h"
 
 #if !defined METE_HAVE_MICROHTTPD
-int mete_serve(const struct mete_serve_options *o)
+int mete_serve(const struct mete_serve_options *options)
 {
-    return fail(METE_EMISSING,
-                "%s: the page in the browser needs libmicrohttpd (Debian: libmicrohttpd-dev)",
-                o->what);
+    struct mete_serve_options o;
+    int err = options_take(&o, sizeof o, options, "mete_serve_options");
+    return err ? err
+               : fail(METE_EMISSING,
+                      "%s: the page in the browser needs libmicrohttpd (Debian: libmicrohttpd-dev)",
+                      o.what ? o.what : "serve");
 }
 #else
 #include "base/number.h"

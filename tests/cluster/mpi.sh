@@ -1,4 +1,4 @@
-# mpi.sh - the launcher of the MPI that $METE was built with.  Source it.
+# mpi.sh - the launcher of the MPI that $METE was built with.  Source it, with a folder $tmp.
 #   mpi_find             false, and why in $mpi_why, where there is none
 #   mpi_run N COMMAND... a job of N ranks, which may share cores
 #   mpi_noted FILE N COMMAND...  the same, and each rank's process is noted in FILE
@@ -23,7 +23,7 @@ mpi_find() {
 mpi_run() {
     local ranks=$1
     shift
-    $mpi_launch -n "$ranks" "$@" <&"$mpi_stdin"
+    TMPDIR=$tmp $mpi_launch -n "$ranks" "$@" <&"$mpi_stdin" # what a killed job leaves goes with $tmp
 }
 mpi_noted() {
     local file=$1 ranks=$2
