@@ -63,13 +63,20 @@ class TorchMaml(mete.Learner):
             weights = [w - self.spec.settings["inner.lr"] * g for w, g in zip(weights, gradients)]
         return weights
 
+    def known(self, task):
+        """Labels of the query; -1 where the support has none of the class, as method.absent=left-out."""
+        y = torch.from_numpy(task.query.labels).long()
+        return torch.where(torch.isin(y, torch.from_numpy(task.support.labels).long()), y, -1)
+
     def step(self, tasks):
         self.optimiser.zero_grad()
         total = 0.0
         for task in tasks:
             weights = self.adapted(task.support, self.spec.settings["inner.steps"], True)
-            y = torch.from_numpy(task.query.labels).long()
-            loss = F.cross_entropy(self.logits(self.tensors(task.query), weights), y) / len(tasks)
+            y = self.known(task)
+            if (y < 0).all():
+                continue
+            loss = F.cross_entropy(self.logits(self.tensors(task.query), weights), y, ignore_index=-1) / len(tasks)
             loss.backward()
             total += loss.item()
         self.optimiser.step()
